@@ -80,6 +80,7 @@ def test_a_loss_and_a_delay_that_are_contradicted_show_no_figure_either() -> Non
         doubtful = cell.model_copy(update={"findings": [denied]})
         shown = headline(finished_cell(doubtful, ()))
         assert (shown.value, shown.unit) == ("Contradicted", "")
+        assert "edian" not in shown.interval
         card = Card((finished_cell(doubtful, ()),))
         assert card.kind == "doubtful"
         assert card.remarks == [(sentence(denied.message), "")]

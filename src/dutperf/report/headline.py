@@ -93,7 +93,10 @@ def _doubtful(cell: CellView) -> Headline:
     why = sentence(cell.doubt)
     if cell.procedure in DELAYS:
         worst, where = _worst(cell)
-        return Headline(why, "", f"{where}.", _delay_interval(worst))
+        told = plural(worst.measure.count, "repeat")
+        if worst.measure.spread:
+            told += f": {_ends(worst.measure.spread, 'minimum', 'maximum')}"
+        return Headline(why, "", f"{where}.", told)
     has_unit = cell.procedure not in (*OVER_TIME, "frame-loss")
     unit = f"{NBSP}{cell.unit}" if has_unit else ""
     repeats = plural(len(cell.values), "repeat")
