@@ -19,13 +19,14 @@ from planning import TESTBED, Recording, Tiring, cell
 
 from dutperf.catalogue import PROCEDURES
 from dutperf.config import Cell
+from dutperf.engine.measurer import ProgressCallback, ignore_progress
 from dutperf.evidence.comparison import Compared, compare_cell
 from dutperf.evidence.rederive import Source, check_trials, derived_cell
 from dutperf.evidence.said_twice import contradictions
 from dutperf.procedures.beside import with_beside
 from dutperf.procedures.line_rates import beside_media
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.protocol import ReasonCode
+from dutperf.protocol import ReasonCode, TrialRequest, TrialResult
 from dutperf.results import CellResult, TrialRecord
 from dutperf.run.local_executor import measure_cell
 from dutperf.run.openings import beside_earlier
@@ -228,6 +229,34 @@ def test_bursts_whose_rate_is_lowered() -> None:
     result = measure_cell(recording.runner, asked, MaxRate(10_000, "media"))
     assert result.parameters["max_load_fps"] == 3800
     assert compared(result, recording.records, asked).differ == []
+
+
+class Tired(FakeEngine):
+    """Offers any rate at first, and less than it did from some trial on."""
+
+    def __init__(self, after: int) -> None:
+        dut = noisy(6000, one_in=3)
+        super().__init__(dut)
+        self._left, self._later = after, FakeEngine(dut, tester_limit_fps=4000)
+
+    def measure(
+        self, trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
+    ) -> TrialResult:
+        self._left -= 1
+        measure = super().measure if self._left >= 0 else self._later.measure
+        return measure(trial, on_progress)
+
+
+def test_what_the_tester_offered_before_is_no_limit_of_its_own() -> None:
+    causes = set()
+    goals: Json = {"search": "mlrsearch", "goals": ["0:50%"], "resolution": "5%"}
+    for after in range(30):
+        recording = Recording(Tired(after))
+        asked = cell(TESTBED, **goals)
+        result = measure_cell(recording.runner, asked, MaxRate(10_000, "media"))
+        assert compared(result, recording.records, asked).differ == [], after
+        causes.add(result.bound_cause)
+    assert "disturbed" in causes
 
 
 @pytest.mark.parametrize("delay_ms", [0, 9, 262])

@@ -313,7 +313,10 @@ def _since_limit(asked: Sequence[Asked]) -> tuple[Sequence[Asked], str | None]:
         at = place
         while at and asked[at - 1].load_fps == each.load_fps:
             at -= 1
-        limits = sum(records.could_not_offer(a.trial) for a in asked[at : place + 1])
-        gave_up = "tester" if limits > 1 else "unstable"
+        limits = [a for a in asked[at : place + 1] if records.could_not_offer(a.trial)]
+        most = max((records.offered_fps(a.trial) for a in limits), default=0)
+        # What it had offered before it can offer: it was kept from it now.
+        before = max((a.load_fps for a in asked[:at] if a.kind != "invalid"), default=0)
+        gave_up = "tester" if len(limits) > 1 and most > before else "unstable"
         begin = place + 1 if asked[place + 1 :] else begin
     return asked[begin:], gave_up
