@@ -17,7 +17,6 @@ Of several labs at once all but one have a name of their own, and a file of thei
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator
@@ -35,6 +34,7 @@ from pydantic import (
     ValidationError,
 )
 
+from dutperf import busy
 from dutperf.config.testbed import Testbed
 from dutperf.errors import SetupError
 
@@ -204,7 +204,7 @@ class StateFile:
             StateFile(self.directory),
             *(StateFile(self.directory, path.parent.name) for path in named),
         ]
-        return [file for file in files if file.path.exists()]
+        return [file for file in files if os.access(file.path, os.F_OK)]
 
     @classmethod
     def at(cls, path: Path) -> StateFile:
@@ -221,21 +221,20 @@ class StateFile:
             SetupError: it cannot be made.
         """
         try:
-            self.dut_directory.mkdir(parents=True, exist_ok=True)
-            self.dut_directory.chmod(0o700)
+            busy.make_private(self.dut_directory)
         except OSError as error:
             raise _unusable(self.dut_directory, error) from error
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keeps other processes from changing any lab; waits for its turn."""
+        """Keeps other processes from changing any lab; see ``busy.take_turn``."""
         try:
-            self.directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+            busy.make_private(self.directory)
             lock = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
             raise _unusable(self.directory, error) from error
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            busy.take_turn(lock, self.directory)
             yield
         finally:
             os.close(lock)
@@ -265,7 +264,7 @@ class StateFile:
         """Replaces the file as a whole; a crash leaves the old one or the new one."""
         draft = self.path.with_suffix(".new")
         try:
-            self.home.mkdir(mode=0o755, parents=True, exist_ok=True)
+            busy.make_private(self.home)
             draft.write_text(state.model_dump_json(indent=2) + "\n", "utf-8")
             draft.replace(self.path)
         except OSError as error:
