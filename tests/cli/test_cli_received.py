@@ -66,7 +66,10 @@ def test_a_strangers_hooks_are_shown_and_not_run_when_measured_again(
     dutperf: Dutperf, made: Path
 ) -> None:
     dutperf("run", "campaign.yaml", "--output", "run", by="stranger")
-    dutperf("evidence", "run", by="stranger")
+    told = dutperf("evidence", "run", by="stranger", code=2)
+    assert "hooks.before_campaign[0]: touch" in told
+    assert not Path("run.evidence.tar.gz").exists()
+    dutperf("evidence", "run", "--yes", by="stranger")
     for what in ("run", "run.evidence.tar.gz"):
         made.unlink(missing_ok=True)
         told = dutperf("verify", what, "--rerun", by="me", code=2)
@@ -155,13 +158,22 @@ def test_a_received_campaign_names_no_testbed_by_its_file(
     assert "password" not in told
 
 
+def test_who_packs_a_run_without_commands_is_not_asked(
+    dutperf: Dutperf, tmp_path: Path
+) -> None:
+    (tmp_path / "campaign.yaml").write_text(f"name: demo\n{PLACE}{PROCEDURES}")
+    dutperf("run", "campaign.yaml", "--output", "run", by="me")
+    dutperf("evidence", "run", by="me")
+
+
 def test_all_that_reaches_beyond_the_frames_is_shown() -> None:
     data = TESTBED.model_dump(exclude_none=True)
     data["left"]["port"] = {"vdev": "net_pcap,tx_pcap=/etc/passwd"}
     data["right"]["port"] = {"memif": "/run/vpp.sock"}
     ssh = {"host": "dut", "user": "root", "identity_file": "key", "known_hosts": "k"}
+    data["snmp"] = {"community": {"file": "/etc/shadow"}}
     data["hooks"] = {
-        "is_alive": {"command": ["sh", "-c", "a b"]},
+        "is_alive": {"command": ["sh", "-c", "a b", {"env": "KEY"}]},
         "after_trial": [{"command": ["reboot"], "ssh": ssh}],
     }
     by_ssh = (
@@ -171,6 +183,7 @@ def test_all_that_reaches_beyond_the_frames_is_shown() -> None:
         "simulated: left.port.vdev: net_pcap,tx_pcap=/etc/passwd",
         "simulated: right.port.memif: /run/vpp.sock",
         f"simulated: hooks.after_trial[0]: {by_ssh}",
-        "simulated: hooks.is_alive: sh -c 'a b' (on this machine)",
+        "simulated: hooks.is_alive: sh -c 'a b' '{env: KEY}' (on this machine)",
+        "simulated: snmp.community: {file: /etc/shadow} (sent to the gateway)",
     ]
     assert acts([TESTBED]) == []

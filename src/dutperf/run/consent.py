@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from dutperf.config import Campaign, Testbed, load_campaign
+from dutperf.config.fields import Secret
 from dutperf.config.hooks import Hook
 from dutperf.config.problem import dotted
 from dutperf.config.side import MemifPort, VdevPort
@@ -83,15 +84,15 @@ def _acts(testbed: Testbed) -> Iterator[str]:
                 yield f"{dotted(each.keys)}.port.vdev: {arguments}"
             case MemifPort(memif=path):
                 yield f"{dotted(each.keys)}.port.memif: {path}"
-    for moment, given in testbed.hooks:
-        if isinstance(given, Hook):
-            yield f"hooks.{moment}: {_command(given)}"
-        for number, hook in enumerate(given if isinstance(given, list) else ()):
-            yield f"hooks.{moment}[{number}]: {_command(hook)}"
+    for key, hook in testbed.hooks.each():
+        yield f"hooks.{key}: {_command(hook)}"
+    community = testbed.snmp.stored.community
+    if isinstance(community, Secret):
+        yield f"snmp.community: {community} (sent to the gateway)"
 
 
 def _command(hook: Hook) -> str:
-    words, ssh = shlex.join(hook.command), hook.ssh
+    words, ssh = shlex.join(hook.shown), hook.ssh
     if ssh is None:
         return f"{words} (on this machine)"
     user = f"{ssh.user}@" if ssh.user else ""

@@ -99,10 +99,15 @@ def judged(result: TrialResult, runs: Sequence[HookRun]) -> TrialResult:
 
 
 def command_line(hook: Hook) -> list[str]:
-    """What is executed; over ssh the remote shell gets each word quoted."""
+    """What is executed; over ssh the remote shell gets each word quoted.
+
+    Raises:
+        SetupError: a word that is a secret is not where it should be.
+    """
+    words = [w if isinstance(w, str) else w.value() for w in hook.command]
     if hook.ssh is None:
-        return hook.command
-    return [*_ssh(hook.ssh, hook.timeout_s), shlex.join(hook.command)]
+        return words
+    return [*_ssh(hook.ssh, hook.timeout_s), shlex.join(words)]
 
 
 _SSH_FAILED = 255
@@ -144,17 +149,26 @@ def _with_retries(hook: Hook, moment: HookMoment) -> HookRun:
 
 def _run(hook: Hook, moment: HookMoment, attempt: int) -> HookRun:
     began = time.monotonic()
-    output = _Output()
-    exit_code, ended = _execute(command_line(hook), output, hook.timeout_s)
+    told = ""
+    try:
+        command, secrets = command_line(hook), {s.value(): s for s in hook.secrets}
+    except SetupError as error:
+        exit_code, ended = None, f"could not be started: {error.message}"
+    else:
+        output = _Output()
+        exit_code, ended = _execute(command, output, hook.timeout_s)
+        told = output.text()
+        for value, secret in secrets.items():  # of a command that tells what it does
+            told = told.replace(value, str(secret))
     duration_s = time.monotonic() - began
     return HookRun(
         moment=moment,
-        command=hook.command,
+        command=hook.shown,
         host=hook.ssh.host if hook.ssh else None,
         attempts=attempt,
         exit_code=exit_code,
         ended=ended,
-        output=output.text(),
+        output=told,
         duration_s=round(duration_s, 6),
     )
 
