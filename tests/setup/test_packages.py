@@ -94,7 +94,7 @@ def test_no_list_of_packages_is_installed_without_its_sums(file: str) -> None:
 
 
 def test_an_image_begins_with_one_that_stays_the_same() -> None:
-    command = [ROOT / "scripts/build-image", "debian:12"]
+    command = [str(ROOT / "scripts/build-image"), "debian:12"]
     told = subprocess.run(command, capture_output=True, text=True, check=False)
     assert told.returncode == 2
     assert "BASE=debian:12@sha256:" in told.stderr

@@ -197,14 +197,16 @@ class StateFile:
     def all(self) -> list[StateFile]:
         """Those of all labs that there are, up or left behind; the nameless one first.
 
-        Only ``directory`` of this one counts.
+        Only ``directory`` of this one counts. Ordinary users see none.
         """
+        if not os.access(self.directory, os.X_OK):
+            return []
         named = sorted((self.directory / _NAMED).glob(f"*/{_FILE}"))
         files = [
             StateFile(self.directory),
             *(StateFile(self.directory, path.parent.name) for path in named),
         ]
-        return [file for file in files if os.access(file.path, os.F_OK)]
+        return [file for file in files if file.path.exists()]
 
     @classmethod
     def at(cls, path: Path) -> StateFile:
@@ -242,12 +244,14 @@ class StateFile:
     def read(self) -> LabState | None:
         """The lab that is up or left behind; None if there is none.
 
+        To ordinary users, who cannot look there, there is none.
+
         Raises:
             SetupError: the file is not one that this version wrote.
         """
         try:
             return LabState.model_validate_json(self.path.read_bytes())
-        except FileNotFoundError:
+        except (FileNotFoundError, PermissionError):
             return None
         except OSError as error:
             raise _unusable(self.path, error) from error
