@@ -5,7 +5,8 @@
 # make setup   what both share: Debian packages, .venv, the engine
 # make dist    sdist, wheel and SBOM of the commit that is checked out, in dist/
 # make deb     the same as a Debian package, with its Python packages
-# make image   the same as an image for containers (root); BASE=debian:12, or made here
+# make image   the same as an image for containers (root); BASE=debian:12@sha256:..., or made here
+# make locks   the sums of Python packages anew, after a version in requirements/ was changed
 # make vm-image  what the lab linux-vm needs: QEMU, and the image of its virtual machine
 #
 # Each step says what it does, and does only what is missing; a second run installs nothing.
@@ -14,6 +15,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
+# No file but those whose sums are in the list; no wheel is built of what nobody has summed.
+LOCKED := --require-hashes --only-binary :all: --no-deps -r
 BUILD := build
 CPP := $(shell git ls-files 'engine/*.cc' 'engine/*.h' 2>/dev/null)
 # clang-tidy reads the folders that are free of DPDK.
@@ -72,17 +75,17 @@ $(VENV)/.run: requirements/run.txt pyproject.toml | packages-run
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "error: $(PYTHON) is older than 3.11" >&2; echo "hint: make PYTHON=python3.11" >&2; exit 3; }
 	$(STEP) "Python environment in $(VENV)" $(PYTHON) -m venv $(VENV)
-	$(STEP) "Python packages into $(VENV)" $(PIP) -r requirements/run.txt
+	$(STEP) "Python packages into $(VENV)" $(PIP) $(LOCKED) requirements/run.txt
 	$(STEP) "dutperf into $(VENV)" $(PIP) --no-deps --no-build-isolation \
 	  --config-settings=wheel.cmake=false -e .
 	@touch $@
 
 $(VENV)/.test: requirements/test.txt requirements/many.txt $(VENV)/.run
-	$(STEP) "Python packages for the tests into $(VENV)" $(PIP) -r requirements/test.txt
+	$(STEP) "Python packages for the tests into $(VENV)" $(PIP) $(LOCKED) requirements/test.txt
 	@touch $@
 
 $(VENV)/.docs: requirements/docs.txt $(VENV)/.test
-	$(STEP) "Python packages for the documents into $(VENV)" $(PIP) -r requirements/docs.txt
+	$(STEP) "Python packages for the documents into $(VENV)" $(PIP) $(LOCKED) requirements/docs.txt
 	@touch $@
 
 engine: | packages-run
@@ -113,9 +116,11 @@ SUMS = $(STEP) "checksums" sh -c 'cd dist && sha256sum dutperf* >SHA256SUMS'
 $(PACKAGING)/.tools: requirements/dist.txt | packages-run
 	$(STEP) "Python environment in $(PACKAGING)" $(PYTHON) -m venv $(PACKAGING)
 	$(STEP) "Python packages into $(PACKAGING)" \
-	  $(PACKAGING)/bin/python -m pip install -q --disable-pip-version-check -r requirements/dist.txt
+	  $(PACKAGING)/bin/python -m pip install -q --disable-pip-version-check $(LOCKED) requirements/dist.txt
 	@touch $@
-.PHONY: built-dist built-deb
+.PHONY: built-dist built-deb locks
+locks: $(PACKAGING)/.tools
+	$(STEP) "sums of the versions in requirements/" scripts/lock $(PACKAGING)
 built-dist: $(PACKAGING)/.tools
 	$(STEP) -v "sdist, wheel and SBOM, with the engine compiled anew: some minutes" \
 	  env JOBS=$(JOBS) scripts/build-dist $(PACKAGING)

@@ -5,16 +5,22 @@ DUTPERF_BUSY says it, for all commands, and for siitperf's, pytest and Robot Fra
     refuse   say who has it, and end; the default
     wait     say who has it, and wait until it is free
     share    take CPUs all the same: results may be disturbed, and say so
+
+A lock that is only held for a moment is waited for in any case, but not for ever.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pwd
 import re
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
 from typing import Literal, TypeVar, cast, get_args
 
 from dutperf.errors import BusyError, InputError
@@ -22,6 +28,11 @@ from dutperf.errors import BusyError, InputError
 VARIABLE = "DUTPERF_BUSY"
 WAITING = f"to wait for it: {VARIABLE}=wait"
 _POLL_S = 0.5
+_TURN_S = 300.0
+"""Longer than any lab takes to be brought up."""
+_SILENT_S = 1.0
+_SHORT_POLL_S = 0.02
+_LONGEST_COMMAND = 80
 _AGE = re.compile(r", for \d+ s")
 """How long an owner has had it: no news."""
 _nobody_waits = threading.Event()
@@ -78,3 +89,72 @@ def once_free(attempt: Callable[[], T]) -> T:
                 sys.stderr.write(f"waiting: {error.message}; Ctrl-C ends it\n")
                 sys.stderr.flush()
         time.sleep(_POLL_S)
+
+
+def take_turn(
+    descriptor: int, path: Path, kind: int = fcntl.LOCK_EX, most_s: float = _TURN_S
+) -> None:
+    """Lock ``descriptor``, the open file or directory ``path``; others come first.
+
+    Who is waited for longer than a second is told on standard error.
+
+    Args:
+        descriptor: closing it gives the lock back.
+        path: what it is of.
+        kind: see ``fcntl.flock``.
+        most_s: how long to wait.
+
+    Raises:
+        BusyError: somebody had it all that time.
+    """
+    began = time.monotonic()
+    told = False
+    while True:
+        with suppress(BlockingIOError):
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+            return
+        waited_s = time.monotonic() - began
+        if waited_s >= most_s:
+            raise BusyError(
+                f"{path} is locked by {holder(path)}, for more than {waited_s:.0f} s",
+                "wait until that has ended, or end it, and try again",
+            )
+        if waited_s >= _SILENT_S and not told:
+            told = True
+            sys.stderr.write(
+                f"waiting: {path} is locked by {holder(path)}; for {most_s:.0f} s at "
+                "most, Ctrl-C ends it\n"
+            )
+            sys.stderr.flush()
+        time.sleep(_SHORT_POLL_S)
+
+
+def holder(path: Path) -> str:
+    """Who has a lock on ``path``, as far as the kernel tells: process, command, user.
+
+    Programs of other containers are not seen, nor who let go of it meanwhile.
+    """
+    with suppress(OSError, KeyError, ValueError):
+        at = path.stat()
+        device = f"{os.major(at.st_dev):02x}:{os.minor(at.st_dev):02x}:{at.st_ino}"
+        for line in Path("/proc/locks").read_text("ascii").splitlines():
+            words = line.split()
+            if device in words and "->" not in words and int(words[-4]) > 0:
+                process = Path("/proc", words[-4])
+                words = (process / "cmdline").read_text(errors="replace").split("\0")
+                named = " ".join(" ".join(words).split())[:_LONGEST_COMMAND]
+                user = pwd.getpwuid(process.stat().st_uid).pw_name
+                return f"process {process.name} ({named}) of user {user}"
+    return "another process"
+
+
+def make_private(directory: Path) -> None:
+    """Make ``directory``, or take it from others: who cannot open it cannot lock it.
+
+    Raises:
+        OSError: it cannot be made, or is somebody else's.
+    """
+    directory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    directory.mkdir(mode=0o700, exist_ok=True)
+    if directory.stat().st_mode & 0o077:
+        directory.chmod(0o700)

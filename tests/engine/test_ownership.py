@@ -7,6 +7,8 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
+import time
 from pathlib import Path
 from urllib.parse import quote
 
@@ -90,7 +92,7 @@ def test_a_file_that_says_nothing_still_locks(tmp_path: Path) -> None:
     with owned(LEFT, tmp_path):
         (file,) = tmp_path.iterdir()
         file.write_text("")
-        with pytest.raises(SetupError, match="another process"), owned(LEFT, tmp_path):
+        with pytest.raises(SetupError, match=str(os.getpid())), owned(LEFT, tmp_path):
             pytest.fail("it is locked")
 
 
@@ -245,3 +247,81 @@ for _ in range(20):
         for _ in range(4)
     ]
     assert [racer.wait() for racer in racers] == [0] * 4
+
+
+LOCKER = """
+import fcntl, os, sys
+try:
+    fcntl.flock(os.open(sys.argv[1], os.O_RDONLY), fcntl.LOCK_EX)
+    print("locked", flush=True)
+except OSError as error:
+    print(error.strerror, flush=True)
+sys.stdin.read()
+"""
+
+
+def locker(path: Path, user: str | None = None) -> subprocess.Popen[str]:
+    """A program that is not ours, and locks what it can open."""
+    return subprocess.Popen(
+        ["python3", "-c", LOCKER, str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        user=user,
+        cwd="/",
+    )
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="acts as two users")
+@pytest.mark.parametrize("made_before", [False, True])
+def test_an_ordinary_user_cannot_keep_others_from_measuring(made_before: bool) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        ports = Path(name) / "dutperf/ports"
+        if made_before:  # by a version that let everybody in
+            ports.mkdir(parents=True)
+        with owned(LEFT, ports):
+            pass
+        assert oct(ports.stat().st_mode & 0o777) == "0o700"
+        other = locker(ports, "nobody")
+        assert other.stdout
+        assert other.stdout.readline() == "Permission denied\n"
+        with owned(LEFT, ports):
+            pass
+        other.communicate()
+
+
+def test_who_keeps_a_lock_is_named_and_not_waited_for_for_ever(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    other = locker(tmp_path)
+    assert other.stdout
+    assert other.stdout.readline() == "locked\n"
+    began = time.monotonic()
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+    named = rf"{tmp_path} is locked by process {other.pid} \(.*python3 -c .*\) of user "
+    with pytest.raises(BusyError, match=f"(?s){named}.*more than 1 s"):
+        busy.take_turn(descriptor, tmp_path, most_s=1.2)
+    assert time.monotonic() - began < 10
+    assert re.search(f"(?s)waiting: {named}", capfd.readouterr().err)
+    other.communicate()
+    busy.take_turn(descriptor, tmp_path)
+    os.close(descriptor)
+
+
+def test_a_port_that_is_locked_by_no_tester_is_told_with_who_that_is(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / quote("7-t/left", safe="")
+    path.touch()
+    other = locker(path)
+    assert other.stdout
+    assert other.stdout.readline() == "locked\n"
+    with (
+        pytest.raises(
+            BusyError, match=rf"in use by process {other.pid} \(.*python3 -c"
+        ),
+        owned(LEFT, tmp_path),
+    ):
+        pytest.fail("it is locked")
+    other.communicate()

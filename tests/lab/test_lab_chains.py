@@ -320,7 +320,7 @@ def test_the_description_tells_how_ipv4_gets_into_ipv6() -> None:
 def test_hooks_tell_what_both_boxes_did(name: str) -> None:
     testbed = up(name)
     told = [
-        subprocess.run(hook.command, capture_output=True, text=True, check=True).stdout
+        subprocess.run(hook.shown, capture_output=True, text=True, check=True).stdout
         for hook in (*testbed.hooks.before_trial, *testbed.hooks.after_trial)
     ]
     assert sum("inner@" in text for text in told) == 2

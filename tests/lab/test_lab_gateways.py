@@ -87,7 +87,7 @@ def test_connections_are_opened_from_inside_only_and_deleted_by_the_hook(
     assert is_dropped(testbed, answer, (80, 10_001))
     delete = testbed.hooks.bulk_delete
     assert delete is not None
-    subprocess.run(delete.command, check=True, capture_output=True)
+    subprocess.run(delete.shown, check=True, capture_output=True)
     assert connections(name) == 0
     assert is_dropped(testbed, answer, (80, 10_000))
 

@@ -70,7 +70,7 @@ def test_a_device_forwards_again_as_before(name: str) -> None:
     testbed = lab.up(name)
     before = dut_processes()
     (hook,) = testbed.hooks.during_trial
-    told = subprocess.run(hook.command, capture_output=True, text=True, check=False)
+    told = subprocess.run(hook.shown, capture_output=True, text=True, check=False)
     assert told.returncode == 0, told.stderr
     for packet in THROUGH[name]:
         deliver_soon(testbed, packet)

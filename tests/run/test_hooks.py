@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from dutperf.errors import SetupError
 from dutperf.procedures.trials import Ask
 from dutperf.protocol import TrialResult
 from dutperf.results import load_journal
-from dutperf.run.hook_runs import command_line, run_hooks
+from dutperf.run.hook_runs import MOST_OUTPUT_BYTES, command_line, run_hooks
 from dutperf.simulation.fake_engine import FakeEngine, perfect, step
 
 
@@ -162,6 +163,42 @@ def test_a_command_that_takes_too_long_is_ended_with_its_children() -> None:
     assert not run.succeeded
     assert (run.exit_code, run.output) == (None, "begun\n")
     assert run.ended == "did not end within 0.2 s"
+
+
+def test_a_flood_of_output_is_drained_and_takes_no_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a hook prints goes nowhere but to 64 KiB of memory."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "no such folder"))
+    flood = shell("head -c 200000000 /dev/zero | tr '\\0' x; echo end >&2; exit 3")
+    (run,) = run_hooks([Hook.model_validate(flood)], "before_trial")
+    assert run.exit_code == 3
+    kept, told = run.output.split("\n", 1)
+    assert kept == "x" * MOST_OUTPUT_BYTES
+    assert told == "... and 199,934,468 bytes more, which are not kept\n"
+
+
+def test_what_floods_until_its_time_is_up_is_ended() -> None:
+    endless = shell("yes", timeout_s=0.3)
+    (run,) = run_hooks([Hook.model_validate(endless)], "before_trial")
+    assert run.ended == "did not end within 0.3 s"
+    assert run.output.startswith("y\ny\n")
+    assert "bytes more" in run.output
+    assert run.duration_s < 2
+
+
+def test_what_a_hook_leaves_running_holds_up_nobody_and_can_go_on_printing(
+    tmp_path: Path,
+) -> None:
+    done = tmp_path / "done"
+    left = shell(f"echo begun; (sleep 1; yes | head -n 200000; touch {done}) &")
+    (run,) = run_hooks([Hook.model_validate(left)], "before_trial")
+    assert (run.succeeded, run.output) == (True, "begun\n")
+    assert run.duration_s < 1
+    deadline = time.monotonic() + 10
+    while not done.exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert done.exists()
 
 
 def test_a_program_that_does_not_exist_is_a_failure() -> None:

@@ -11,6 +11,7 @@ from scapy.layers.snmp import SNMP
 from dutperf.config import Testbed
 from dutperf.errors import InputError
 from dutperf.protocol import Announcement
+from dutperf.run.announcing import with_community
 from dutperf.run.trial_request import trial_request
 
 SECOND = 10**9
@@ -55,7 +56,9 @@ def test_once_whatever_the_directions_and_in_the_version_of_the_side() -> None:
 def test_the_testbed_says_what_the_agent_takes() -> None:
     keys = {"snmp": {"community": "lab", "interface": 300}}
     testbed = Testbed.model_validate(TESTBED.model_dump() | keys)
-    (each,) = asked(testbed)
+    plan = cell(testbed, traffic=ASKED, trial_duration_s=1.0)
+    stored = trial_request(testbed, plan, 1000, 5)
+    (each,) = with_community(stored, testbed, plan).announcements
     message = SNMP(bytes(IP(bytes.fromhex(each.packet))[UDP].payload))
     assert message.community.val == b"lab"
     assert message.PDU.varbindlist[1].oid.val.endswith(".10.300")

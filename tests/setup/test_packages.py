@@ -18,6 +18,7 @@ from dutperf import __version__
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGING = ROOT / "packaging"
 UNIT = PACKAGING / "dutperf-worker@.service"
+LISTS = sorted((ROOT / "requirements").glob("*.txt"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 TO_BUILD = {"cmake", "g++", "libdpdk-dev", "ninja-build", "nlohmann-json3-dev"} | {
     "pkg-config",
@@ -69,8 +70,35 @@ def test_the_deb_has_all_programs_of_the_project() -> None:
 
 def test_packages_are_built_by_the_backend_that_the_project_names() -> None:
     [backend] = PROJECT["build-system"]["requires"]
-    pinned = (ROOT / "requirements/dist.txt").read_text().splitlines()
-    assert backend.replace("-", "_") in pinned
+    assert f"{backend} \\" in (ROOT / "requirements/dist.txt").read_text().splitlines()
+
+
+@pytest.mark.parametrize("path", LISTS, ids=lambda path: path.name)
+def test_each_python_package_has_its_sums_and_no_address(path: Path) -> None:
+    one = r"^[a-z0-9.-]+==[^\s;]+( \\\n    --hash=sha256:[0-9a-f]{64})+\n"
+    others = re.sub(one, "", path.read_text(), flags=re.M)
+    assert re.fullmatch(r"# .*; hashes: make locks\.\n(-r many\.txt\n)?", others)
+
+
+@pytest.mark.parametrize(
+    "file", ["Makefile", "scripts/build-dist", "docs/developing.md"]
+)
+def test_no_list_of_packages_is_installed_without_its_sums(file: str) -> None:
+    text = (ROOT / file).read_text()
+    assert "--require-hashes" in text
+    for line in text.splitlines():
+        if "-r requirements/" in line or re.search(
+            r"(PIP\)|pip) .*requirements/", line
+        ):
+            assert "--require-hashes" in line or "$(LOCKED)" in line
+
+
+def test_an_image_begins_with_one_that_stays_the_same() -> None:
+    command = [str(ROOT / "scripts/build-image"), "debian:12"]
+    told = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert told.returncode == 2
+    assert "BASE=debian:12@sha256:" in told.stderr
+    assert "ARG BASE\n" in (PACKAGING / "Containerfile").read_text()
 
 
 def test_the_page_names_files_of_this_version() -> None:

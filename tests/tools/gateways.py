@@ -86,7 +86,7 @@ class SimulatedHooks:
 
     def _run(self, hook: Hook, moment: HookMoment) -> HookRun:
         self.done.append(moment)
-        before_ns, (name,) = self.nat.now_ns, hook.command
+        before_ns, (name,) = self.nat.now_ns, hook.shown
         known: dict[str, Callable[[], object]] = {
             "bulk_delete": self.nat.clear,
             "restart": self.nat.restart,

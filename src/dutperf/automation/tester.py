@@ -15,7 +15,7 @@ from dutperf.automation.measured import Measured
 from dutperf.catalogue import PROCEDURES
 from dutperf.cli.measuring import surroundings
 from dutperf.cli.testbeds import campaign_for, planned_testbeds
-from dutperf.config import PlannedTestbed, Testbed, load_campaign, spec_from
+from dutperf.config import PlannedTestbed, Testbed, spec_from
 from dutperf.config.campaign import Campaign
 from dutperf.config.hooks import Hooks
 from dutperf.config.presets import Preset, preset_keys
@@ -23,6 +23,7 @@ from dutperf.errors import InputError
 from dutperf.procedures.events import Event, Notice, ReportWritten, RunStarted
 from dutperf.report import write_report
 from dutperf.run.campaign_run import run_campaign
+from dutperf.run.consent import campaign_to_run
 from dutperf.run.local_executor import Surroundings
 from dutperf.simulation.fake_engine import FakeEngine, step
 
@@ -80,7 +81,7 @@ class Tester:
         Raises:
             InputError, SetupError: as ``measure``.
         """
-        return self._run(load_campaign(Path(campaign), _LOG.warning))
+        return self._run(campaign_to_run(Path(campaign), _LOG.warning))
 
     def _run(self, campaign: Campaign) -> Measured:
         heard = _Heard()

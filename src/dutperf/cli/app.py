@@ -26,6 +26,7 @@ from dutperf.cli.lab_commands import lab_app
 from dutperf.cli.measuring import measure
 from dutperf.cli.options import (
     DEFAULT_SEED,
+    AllowHooks,
     AsJson,
     Deviations,
     Display,
@@ -56,13 +57,14 @@ from dutperf.cli.trend_command import trend
 from dutperf.cli.verify_command import verify
 from dutperf.cli.worker_commands import scheduler as scheduler_command
 from dutperf.cli.worker_commands import worker
-from dutperf.config import ProcedureSpec, load_campaign, located, with_preset
+from dutperf.config import ProcedureSpec, located, with_preset
 from dutperf.defects import defect
 from dutperf.errors import DutperfError, InputError
 from dutperf.remote.security import Certificates
 from dutperf.report import OVERVIEW, write_overview, write_report
 from dutperf.results import stored_campaign
 from dutperf.run.campaign_run import ExecutorMaker
+from dutperf.run.consent import campaign_to_run
 from dutperf.run.local_executor import LocalExecutor
 from dutperf.versions import version_line
 
@@ -110,6 +112,7 @@ def run_command(
     ] = None,
     output: Output = None,
     resume: Resume = None,
+    allow_hooks: AllowHooks = False,
     scheduler: SchedulerAddress = None,
     dry_run: DryRun = False,
     standard: Standard = False,
@@ -136,8 +139,11 @@ def run_command(
             "dutperf run FILE, for one of those in examples/; or --resume DIRECTORY",
         )
     preset = preset_of(standard, quick)
+    received = None if campaign else resume
     campaign = campaign or stored_campaign(resume or Path())
-    asked = load_campaign(campaign, show_notice)
+    asked = campaign_to_run(
+        campaign, show_notice, allowed=allow_hooks or dry_run, called=received
+    )
     if preset:
         asked = with_preset(asked, preset)
         show_notice(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +10,7 @@ from typing import Annotated
 import typer
 
 from dutperf import lab
-from dutperf.cli.failures import PatientConsole
+from dutperf.cli.failures import PatientConsole, show_notice
 from dutperf.cli.json_print import print_json, print_versioned
 from dutperf.cli.options import AsJson, Rules
 from dutperf.config.labs import LabKeys
@@ -123,6 +124,8 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """List the labs that are up, and the runs that go on."""
+    if os.geteuid() != 0:
+        show_notice("labs and runs are seen by root alone: run this as root")
     if as_json:
         labs = [asdict(status) for status in lab.running()]
         runs = [{"who": who, "cpus": cpus} for who, cpus in lab.runs().items()]

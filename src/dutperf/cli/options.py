@@ -125,6 +125,15 @@ Resume = Annotated[
         help="continue the run in there; repeats no finished trial",
     ),
 ]
+AllowHooks = Annotated[
+    bool,
+    typer.Option(
+        "--allow-hooks",
+        metavar="",
+        help="run commands of a stored campaign that this user did not run before "
+        "(docs/evidence.md)",
+    ),
+]
 TestbedFile = Annotated[
     Path | None, typer.Argument(metavar="TESTBED", help="a testbed.yaml file")
 ]

@@ -19,7 +19,6 @@ from dutperf.config import (
     Campaign,
     PlannedTestbed,
     expand,
-    load_campaign,
     load_testbed,
     spec_from,
 )
@@ -32,6 +31,7 @@ from dutperf.passport.measuring import FULL, SHORT
 from dutperf.procedures.passport_use import sent_by
 from dutperf.protocol import IpVersion
 from dutperf.results.passport import Passport, PassportEntry, Sent
+from dutperf.run.consent import campaign_to_run
 from dutperf.tables.figures import count, duration
 
 _VERSION = 1
@@ -95,7 +95,7 @@ def _wanted(
             "with none of them, the links that most labs have are measured",
         )
     if campaign is not None:
-        asked = load_campaign(campaign, show_notice)
+        asked = campaign_to_run(campaign, show_notice)
         planned = planned_testbeds(asked)
         cells = expand(asked, *(each.testbed for each in planned))
         return [

@@ -69,7 +69,7 @@ def _tell(address: str) -> None:
 def _planned(directory: Path) -> Sequence[Cell]:
     """Nothing where the campaign is lost, or is of another dutperf."""
     try:
-        campaign = load_campaign(stored_campaign(directory))
+        campaign = load_campaign(stored_campaign(directory), stored=True)
         return expand(campaign, *(at.testbed for at in planned_testbeds(campaign)))
     except DutperfError:
         return ()

@@ -14,15 +14,15 @@ from dutperf.cli.exit_codes import INVALID, UNPROVEN
 from dutperf.cli.failures import PatientConsole, show_notice
 from dutperf.cli.json_print import print_versioned
 from dutperf.cli.measuring import measured
-from dutperf.cli.options import AsJson, Output
+from dutperf.cli.options import AllowHooks, AsJson, Output
 from dutperf.cli.testbeds import planned_testbeds
-from dutperf.config import load_campaign
 from dutperf.errors import InputError, SetupError
 from dutperf.evidence import Check, TwoRuns, Verification, two_runs, unpacked
 from dutperf.evidence import verify as verified
 from dutperf.report import write_report
 from dutperf.results import ResultsFile, load_results
 from dutperf.results.directory import CAMPAIGN
+from dutperf.run.consent import campaign_to_run
 from dutperf.run.results_again import results_again
 
 _VERSION = 1
@@ -62,6 +62,7 @@ def verify(
     allowed: Allowed = None,
     rerun: Rerun = False,
     output: Output = None,
+    allow_hooks: AllowHooks = False,
     as_json: AsJson = False,
 ) -> None:
     """Check the sums of a run, and derive each of its results from the journal again.
@@ -71,10 +72,14 @@ def verify(
     """
     if output and not rerun:
         raise InputError("--output is where --rerun stores its run", "leave it out")
+    if allow_hooks and not rerun:
+        raise InputError(
+            "--allow-hooks is for --rerun, which is missing", "leave it out"
+        )
     found = verified(path, planned_testbeds, write_report, results_again, allowed)
     if not as_json:
         _print(lines(found))
-    again = _measured_again(path, output) if rerun else None
+    again = _measured_again(path, output, allow_hooks) if rerun else None
     if as_json:
         told = {} if again is None else {"rerun": [asdict(each) for each in again]}
         print_versioned(_VERSION, as_data(found) | told)
@@ -92,11 +97,15 @@ def _print(texts: Iterable[str]) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def _measured_again(path: Path, output: Path | None) -> list[TwoRuns]:
+def _measured_again(
+    path: Path, output: Path | None, allow_hooks: bool
+) -> list[TwoRuns]:
     """The same campaign on the way of ``dutperf run``, beside what is packed."""
     with unpacked(path) as directory:
         then = load_results(directory)
-        campaign = load_campaign(directory / CAMPAIGN, show_notice)
+        campaign = campaign_to_run(
+            directory / CAMPAIGN, show_notice, allowed=allow_hooks, called=path
+        )
     now = measured(campaign, then.procedure, output, None, _show_nothing)
     if now is None:
         raise SetupError("the campaign was not measured", "see why above")

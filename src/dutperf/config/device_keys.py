@@ -2,23 +2,54 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from dutperf.config.fields import Strict
+from dutperf.config.fields import MaybeSecret, Secret, Strict
 from dutperf.config.problem import KeyedError
+from dutperf.errors import SetupError
+
+COMMUNITY_VARIABLE = "DUTPERF_SNMP_COMMUNITY"
+"""Where a stored campaign looks for a community that its testbed's file had itself."""
+_COMMUNITY = r"^[!-~]{1,32}$"
 
 
 class SnmpAgent(Strict):
     """The DUT's SNMP agent, which traffic.management asks."""
 
-    community: Annotated[str, Field(pattern=r"^[!-~]{1,32}$")] = Field(
-        default="public", description="of version 2c, that may read"
+    community: MaybeSecret[Annotated[str, Field(pattern=_COMMUNITY)]] = Field(
+        default="public",
+        description="of version 2c, that may read; {env: NAME} or {file: PATH}: looked "
+        "up there",
     )
     interface: Annotated[int, Field(ge=1, le=2**31 - 1)] = Field(
         default=1, description="ifIndex of the one whose counters are asked for"
     )
+
+    @property
+    def stored(self) -> SnmpAgent:
+        """As results have it: the name of a place instead of a community."""
+        if self.community == "public" or isinstance(self.community, Secret):
+            return self
+        return self.model_copy(update={"community": Secret(env=COMMUNITY_VARIABLE)})
+
+    def secret(self) -> str:
+        """The community, wherever it is.
+
+        Raises:
+            SetupError: it is not there, or could be none.
+        """
+        if isinstance(self.community, str):
+            return self.community
+        found = self.community.value()
+        if not re.match(_COMMUNITY, found):
+            raise SetupError(
+                f"snmp.community: {self.community} is no community",
+                "it has 1 to 32 ASCII characters and no blanks",
+            )
+        return found
 
 
 class Ospf(Strict):

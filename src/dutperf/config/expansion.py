@@ -91,7 +91,8 @@ def resolved(campaign: Campaign, *testbeds: Testbed) -> dict[str, Any]:
     """
     key, where = "lab", [_as_given(lab) for lab in campaign.lab or []]
     if campaign.lab is None:
-        key, where = "testbed", [t.model_dump(exclude_none=True) for t in testbeds]
+        stored = [testbed.stored for testbed in testbeds]
+        key, where = "testbed", [t.model_dump(exclude_none=True) for t in stored]
     # A testbed has its own set already, by a hook; a lab is made again.
     cores = {"cores": campaign.cores} if campaign.cores and campaign.lab else {}
     return {

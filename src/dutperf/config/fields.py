@@ -7,27 +7,91 @@ because the loader puts it behind file, line and key.
 from __future__ import annotations
 
 import ipaddress
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar
+from pathlib import Path
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
+    Tag,
+    model_validator,
 )
 from pydantic_core import CoreSchema, core_schema
+
+from dutperf.errors import SetupError
+
+_LONGEST_SECRET = 4096
 
 
 class Strict(BaseModel):
     """Base of all configuration: immutable, and an unknown key is an error."""
 
     model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
+
+
+class Secret(Strict):
+    """A text that is looked up when it is needed, and stored nowhere.
+
+    Results have ``{env: NAME}`` or ``{file: PATH}`` in its place.
+    """
+
+    env: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")] | None = Field(
+        default=None, description="the environment variable that holds it; or"
+    )
+    file: Annotated[str, Field(min_length=1)] | None = Field(
+        default=None, description="the file whose first line it is"
+    )
+
+    @model_validator(mode="after")
+    def _one_place(self) -> Self:
+        if (self.env is None) == (self.file is None):
+            raise ValueError("give exactly one of the keys env and file")
+        return self
+
+    def __str__(self) -> str:
+        return f"{{env: {self.env}}}" if self.env else f"{{file: {self.file}}}"
+
+    def value(self) -> str:
+        """The text itself.
+
+        Raises:
+            SetupError: it is not there, or empty.
+        """
+        if self.env:
+            found, where = os.environ.get(self.env, ""), f"${self.env}"
+            hint = f"export {self.env}, and start dutperf again"
+        else:
+            where, hint = str(self.file), "put it there, in the first line"
+            try:
+                with Path(where).open() as file:
+                    found = file.readline(_LONGEST_SECRET).rstrip("\r\n")
+            except (OSError, ValueError) as error:
+                why = getattr(error, "strerror", None) or "it is no text"
+                raise SetupError(f"{where} should hold a secret: {why}", hint) from None
+        if not found or "\0" in found:
+            raise SetupError(f"{where} should hold a secret, and holds none", hint)
+        return found
+
+
+def _secret_kind(value: Any) -> str:  # noqa: ANN401 - raw YAML
+    return "hidden" if isinstance(value, dict | Secret) else "plain"
+
+
+_Plain = TypeVar("_Plain")
+MaybeSecret = Annotated[
+    Annotated[_Plain, Tag("plain")] | Annotated[Secret, Tag("hidden")],
+    Discriminator(_secret_kind),
+]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,11 +6,12 @@ Each is a list of words, without a shell, on this machine or over ssh on another
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from dutperf.config.fields import Strict
+from dutperf.config.fields import MaybeSecret, Secret, Strict
 
 
 def _check_word(text: str) -> str:
@@ -55,8 +56,11 @@ class Hook(Strict):
     """One command; it succeeds with exit code 0 within its time."""
 
     command: Annotated[
-        list[Annotated[str, Field(min_length=1)]], Field(min_length=1)
-    ] = Field(description="program and arguments as a list")
+        list[MaybeSecret[Annotated[str, Field(min_length=1)]]], Field(min_length=1)
+    ] = Field(
+        description="program and arguments as a list; {env: NAME} or {file: PATH} is a "
+        "word that is looked up there"
+    )
     ssh: SshHost | None = Field(default=None, description="default: this machine")
     timeout_s: Annotated[float, Field(gt=0, le=3600)] = Field(
         default=30, description="it is ended, and has failed, after this time"
@@ -67,6 +71,16 @@ class Hook(Strict):
     retry_wait_s: Annotated[float, Field(ge=0, le=3600)] = Field(
         default=1, description="pause before it is run again"
     )
+
+    @property
+    def shown(self) -> list[str]:
+        """The words as they may be seen: of secrets where they are."""
+        return [str(word) for word in self.command]
+
+    @property
+    def secrets(self) -> list[Secret]:
+        """The words that are looked up."""
+        return [word for word in self.command if isinstance(word, Secret)]
 
 
 class Hooks(Strict):
@@ -113,3 +127,11 @@ class Hooks(Strict):
         description="succeeds if the device works; asked after a trial that did not "
         "pass; if it fails, the run ends there and can be resumed",
     )
+
+    def each(self) -> Iterator[tuple[str, Hook]]:
+        """All of them, with their keys."""
+        for key, given in self:
+            if isinstance(given, Hook):
+                yield key, given
+            for number, hook in enumerate(given if isinstance(given, list) else ()):
+                yield f"{key}[{number}]", hook

@@ -30,7 +30,10 @@ def load_testbed(path: Path) -> Testbed:
 
 
 def load_campaign(
-    path: Path, notify: Callable[[str], None] = lambda _text: None
+    path: Path,
+    notify: Callable[[str], None] = lambda _text: None,
+    *,
+    stored: bool = False,
 ) -> Campaign:
     """The campaign in the file at ``path``; testbeds given as paths are inlined.
 
@@ -39,6 +42,8 @@ def load_campaign(
     Args:
         path: of the file.
         notify: is told of keys of earlier versions.
+        stored: it is of a results directory, which may have come from anywhere: it has
+            its testbeds inside, and no other file is read.
 
     Raises:
         InputError: names file, line and key of everything wrong (at most ten).
@@ -50,6 +55,10 @@ def load_campaign(
         notify(refusal(document, [problem]).message)
     if campaign.testbed is None:
         return campaign
+    if stored and any(isinstance(given, str) for given in campaign.testbed):
+        inside = "is the path of a file, and a stored campaign has its testbeds inside"
+        hint = "the file was changed: give the campaign that the run was made of"
+        raise refusal(document, [Problem(("testbed",), inside, hint)])
     testbeds = [
         _named_testbed(document, path.parent, given, number)
         if isinstance(given, str)

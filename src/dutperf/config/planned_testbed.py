@@ -60,7 +60,10 @@ class PlannedTestbed(Strict):
                 "add it to the testbed's hooks, or take the key cores out",
             )
         number = str(self.cores)
-        words = [word.replace(CORES, number) for word in command.command]
+        words = [
+            word.replace(CORES, number) if isinstance(word, str) else word
+            for word in command.command
+        ]
         set_now = command.model_copy(update={"command": words})
         hooks = testbed.hooks.model_copy(
             update={

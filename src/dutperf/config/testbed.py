@@ -157,6 +157,23 @@ class Testbed(Strict):
         )
 
     @property
+    def stored(self) -> Testbed:
+        """As results have it, without secrets."""
+        return self.model_copy(update={"snmp": self.snmp.stored})
+
+    def check_secrets(self, *, queries: bool) -> None:
+        """Look up each of them; the community where ``queries`` are made.
+
+        Raises:
+            SetupError: one is not there.
+        """
+        if queries:
+            self.snmp.secret()
+        for _, hook in self.hooks.each():
+            for secret in hook.secrets:
+                secret.value()
+
+    @property
     def has_no_medium(self) -> bool:
         """Whether a port is known to be virtual; an interface may be of either kind."""
         ports = (each.config.port for each in self.tester_ports)

@@ -22,6 +22,8 @@ _TAGS = {
     "testbed": {"inline", "file"},
     "lab": {"name", "keys"},
     "frame_size": {"bytes", "all"},
+    "community": {"plain", "hidden"},
+    "command": {"plain", "hidden"},
 }
 """Keys below which pydantic names the chosen kind as if it were another key."""
 

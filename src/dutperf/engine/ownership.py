@@ -71,9 +71,12 @@ def owned_cpus(
 
 
 def owners_of_cpus(directory: Path = CPUS) -> dict[int, str]:
-    """The CPUs that processes have now, and which process that is."""
+    """The CPUs that processes have now, and which process that is.
+
+    To ordinary users, who cannot measure, nobody has any.
+    """
     found: dict[int, str] = {}
-    if not directory.is_dir():
+    if not os.access(directory, os.R_OK | os.W_OK):
         return found
     with _directory_locked(directory):
         for path in directory.glob("*"):
@@ -81,7 +84,7 @@ def owners_of_cpus(directory: Path = CPUS) -> dict[int, str]:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                found[int(path.name)] = _owner(descriptor)
+                found[int(path.name)] = _owner(descriptor, path)
             finally:
                 os.close(descriptor)
     return found
@@ -113,12 +116,12 @@ def _all_owned(
 @contextmanager
 def _directory_locked(directory: Path) -> Iterator[None]:
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        busy.make_private(directory)
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
         raise _unusable(directory, error) from error
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        busy.take_turn(descriptor, directory)
         yield
     finally:
         os.close(descriptor)
@@ -137,13 +140,13 @@ def _sweep(directory: Path) -> None:
 
 def _locked(path: Path, kind: int, name: str, hint: str) -> int:
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise _unusable(path, error) from error
     try:
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
-        owner = _owner(descriptor)
+        owner = _owner(descriptor, path)
         os.close(descriptor)
         raise BusyError(f"{name} is in use by {owner}", hint) from None
     os.ftruncate(descriptor, 0)
@@ -174,7 +177,7 @@ def _self() -> dict[str, object]:
     return {"pid": os.getpid(), "command": command, "since": time.time()}
 
 
-def _owner(descriptor: int) -> str:
+def _owner(descriptor: int, path: Path) -> str:
     """As far as the file tells: of several owners it names the last."""
     try:
         told = json.loads(os.pread(descriptor, 4096, 0))
@@ -182,4 +185,4 @@ def _owner(descriptor: int) -> str:
         age_s = max(0, round(time.time() - told["since"]))
         return f"process {told['pid']} ({told['command']}), for {age_s} s"
     except (ValueError, KeyError, TypeError, OSError):
-        return "another process"
+        return busy.holder(path)

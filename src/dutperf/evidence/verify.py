@@ -323,7 +323,7 @@ def _cells(directory: Path, results: Json, trials: Sequence[Json], plan: Plan) -
     """Each cell of the campaign once, and no other."""
     check = Check("campaign", "")
     try:
-        campaign = load_campaign(directory / CAMPAIGN)
+        campaign = load_campaign(directory / CAMPAIGN, stored=True)
         cells = expand(campaign, *(each.testbed for each in plan(campaign)))
     except InputError as error:
         check.told = "its cells are those of the campaign"
@@ -381,7 +381,7 @@ def _replayed(
     """The run once more, answered from its journal."""
     check = Check("replay", "the run's own code makes the same results of the journal")
     try:
-        campaign = load_campaign(directory / CAMPAIGN)
+        campaign = load_campaign(directory / CAMPAIGN, stored=True)
         planned = plan(campaign)
     except InputError as error:
         _refuses(check, directory, error)

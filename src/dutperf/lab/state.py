@@ -17,7 +17,6 @@ Of several labs at once all but one have a name of their own, and a file of thei
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from collections.abc import Iterator
@@ -35,6 +34,7 @@ from pydantic import (
     ValidationError,
 )
 
+from dutperf import busy
 from dutperf.config.testbed import Testbed
 from dutperf.errors import SetupError
 
@@ -197,8 +197,10 @@ class StateFile:
     def all(self) -> list[StateFile]:
         """Those of all labs that there are, up or left behind; the nameless one first.
 
-        Only ``directory`` of this one counts.
+        Only ``directory`` of this one counts. Ordinary users see none.
         """
+        if not os.access(self.directory, os.X_OK):
+            return []
         named = sorted((self.directory / _NAMED).glob(f"*/{_FILE}"))
         files = [
             StateFile(self.directory),
@@ -221,21 +223,20 @@ class StateFile:
             SetupError: it cannot be made.
         """
         try:
-            self.dut_directory.mkdir(parents=True, exist_ok=True)
-            self.dut_directory.chmod(0o700)
+            busy.make_private(self.dut_directory)
         except OSError as error:
             raise _unusable(self.dut_directory, error) from error
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keeps other processes from changing any lab; waits for its turn."""
+        """Keeps other processes from changing any lab; see ``busy.take_turn``."""
         try:
-            self.directory.mkdir(mode=0o755, parents=True, exist_ok=True)
+            busy.make_private(self.directory)
             lock = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY)
         except OSError as error:
             raise _unusable(self.directory, error) from error
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            busy.take_turn(lock, self.directory)
             yield
         finally:
             os.close(lock)
@@ -243,12 +244,14 @@ class StateFile:
     def read(self) -> LabState | None:
         """The lab that is up or left behind; None if there is none.
 
+        To ordinary users, who cannot look there, there is none.
+
         Raises:
             SetupError: the file is not one that this version wrote.
         """
         try:
             return LabState.model_validate_json(self.path.read_bytes())
-        except FileNotFoundError:
+        except (FileNotFoundError, PermissionError):
             return None
         except OSError as error:
             raise _unusable(self.path, error) from error
@@ -265,7 +268,7 @@ class StateFile:
         """Replaces the file as a whole; a crash leaves the old one or the new one."""
         draft = self.path.with_suffix(".new")
         try:
-            self.home.mkdir(mode=0o755, parents=True, exist_ok=True)
+            busy.make_private(self.home)
             draft.write_text(state.model_dump_json(indent=2) + "\n", "utf-8")
             draft.replace(self.path)
         except OSError as error:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from dutperf import __version__
+from dutperf import __version__, busy
 from dutperf.errors import InputError
 from dutperf.results.loading import (
     check_version,
@@ -93,7 +93,7 @@ class Journal:
             return cls(path, lock(path))
         except BlockingIOError:
             raise InputError(
-                f"{path.parent} is in use by another run",
+                f"{path.parent} is in use by another run: {busy.holder(path)}",
                 "wait for its end, or give another directory",
             ) from None
 

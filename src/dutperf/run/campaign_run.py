@@ -45,6 +45,7 @@ from dutperf.results import (
     ResultsFile,
     how_to_go_on,
 )
+from dutperf.run.consent import remember
 from dutperf.run.jobs import Executor, Job, Outcome, TestbedsError, jobs_of
 from dutperf.run.local_executor import LocalExecutor, Surroundings
 
@@ -97,6 +98,7 @@ def run_campaign(
         directory = resumed(resume, campaign, testbeds)
     else:
         directory = ResultsDirectory.create(results_dir, campaign.name)
+    remember([each.testbed for each in planned if each.lab is None])
     with directory:
         jobs = jobs_of(campaign, planned, cells)
         run = _Run(jobs, around, on_event, kind, directory, resumed=resume is not None)

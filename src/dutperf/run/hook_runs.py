@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import math
 import os
+import select
 import shlex
 import signal
 import subprocess
-import tempfile
+import threading
 import time
 from collections.abc import Sequence
 
 from dutperf.config.hooks import Hook, Hooks, SshHost
 from dutperf.errors import SetupError
 from dutperf.procedures.trials import RunHooks
-from dutperf.process_end import ends_within
 from dutperf.protocol import Reason, TrialResult, Verdict
 from dutperf.results.trial_record import HookMoment, HookRun, TrialRecord
 
@@ -98,10 +99,15 @@ def judged(result: TrialResult, runs: Sequence[HookRun]) -> TrialResult:
 
 
 def command_line(hook: Hook) -> list[str]:
-    """What is executed; over ssh the remote shell gets each word quoted."""
+    """What is executed; over ssh the remote shell gets each word quoted.
+
+    Raises:
+        SetupError: a word that is a secret is not where it should be.
+    """
+    words = [w if isinstance(w, str) else w.value() for w in hook.command]
     if hook.ssh is None:
-        return hook.command
-    return [*_ssh(hook.ssh, hook.timeout_s), shlex.join(hook.command)]
+        return words
+    return [*_ssh(hook.ssh, hook.timeout_s), shlex.join(words)]
 
 
 _SSH_FAILED = 255
@@ -142,41 +148,109 @@ def _with_retries(hook: Hook, moment: HookMoment) -> HookRun:
 
 
 def _run(hook: Hook, moment: HookMoment, attempt: int) -> HookRun:
-    """Output goes to a file: what a command leaves running cannot hold us up."""
-    with tempfile.TemporaryFile() as output:
-        began = time.monotonic()
-        exit_code, ended = _execute(command_line(hook), output.fileno(), hook.timeout_s)
-        duration_s = time.monotonic() - began
-        output.seek(0)
-        text = output.read(MOST_OUTPUT_BYTES).decode(errors="replace")
+    began = time.monotonic()
+    told = ""
+    try:
+        command, secrets = command_line(hook), {s.value(): s for s in hook.secrets}
+    except SetupError as error:
+        exit_code, ended = None, f"could not be started: {error.message}"
+    else:
+        output = _Output()
+        exit_code, ended = _execute(command, output, hook.timeout_s)
+        told = output.text()
+        for value, secret in secrets.items():  # of a command that tells what it does
+            told = told.replace(value, str(secret))
+    duration_s = time.monotonic() - began
     return HookRun(
         moment=moment,
-        command=hook.command,
+        command=hook.shown,
         host=hook.ssh.host if hook.ssh else None,
         attempts=attempt,
         exit_code=exit_code,
         ended=ended,
-        output=text,
+        output=told,
         duration_s=round(duration_s, 6),
     )
 
 
+class _Output:
+    """The pipe that a command prints to: its begin is kept, the rest is counted."""
+
+    def __init__(self) -> None:
+        self._kept, self._more = bytearray(), 0
+        self._pipe, self.end = os.pipe()
+        """``end`` is the command's; whoever gave it away closes it."""
+
+    def take(self) -> bool:
+        """Read a piece, once there is one; false: nobody can write any more."""
+        piece = os.read(self._pipe, MOST_OUTPUT_BYTES)
+        room = MOST_OUTPUT_BYTES - len(self._kept)
+        self._kept += piece[:room]
+        self._more += len(piece[room:])
+        return bool(piece)
+
+    def until(self, process: subprocess.Popen[bytes], timeout_s: float) -> bool:
+        """Read until ``process`` ends, ``timeout_s`` at most; whether it has ended."""
+        deadline = time.monotonic() + timeout_s
+        poll = select.poll()
+        poll.register(self._pipe, select.POLLIN)
+        end = os.pidfd_open(process.pid)
+        poll.register(end, select.POLLIN)
+        try:
+            while (left_s := deadline - time.monotonic()) > 0:
+                ready = [descriptor for descriptor, _ in poll.poll(left_s * 1000)]
+                if end in ready:
+                    return True
+                if ready and not self.take():
+                    poll.unregister(self._pipe)
+            return False
+        finally:
+            os.close(end)
+
+    def text(self) -> str:
+        """All that was printed so far; what is left running may go on unheard."""
+        os.set_blocking(self._pipe, False)
+        most = (
+            self._more + len(self._kept) + fcntl.fcntl(self._pipe, fcntl.F_GETPIPE_SZ)
+        )
+        open_still = True
+        with contextlib.suppress(BlockingIOError):
+            while open_still and self._more + len(self._kept) < most:
+                open_still = self.take()
+        if open_still:
+            threading.Thread(target=self._drain, daemon=True).start()
+        else:
+            os.close(self._pipe)
+        told = bytes(self._kept).decode(errors="replace")
+        if self._more:
+            told += f"\n... and {self._more:,} bytes more, which are not kept\n"
+        return told
+
+    def _drain(self) -> None:
+        os.set_blocking(self._pipe, True)
+        while os.read(self._pipe, MOST_OUTPUT_BYTES):
+            pass
+        os.close(self._pipe)
+
+
 def _execute(
-    command: list[str], output: int, timeout_s: float
+    command: list[str], output: _Output, timeout_s: float
 ) -> tuple[int | None, str]:
     """Exit code, if it ended by itself; and how it ended."""
     try:
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            stdout=output,
+            stdout=output.end,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
     except OSError as error:
         return None, f"could not be started: {error.strerror}"
+    finally:
+        os.close(output.end)
     try:
-        if not ends_within(process, timeout_s):
+        if not output.until(process, timeout_s):
             return None, f"did not end within {timeout_s:g} s"
         code = process.wait()
         return code, f"ended with exit code {code}"

@@ -308,6 +308,8 @@ class Visit:
             cells = [job.cell for job in self.jobs]
             self._passport = self._around.passport(self.planned, cells, self._notify)
         with contextlib.ExitStack() as stack:
+            asks = any(job.cell.traffic.management for job in self.jobs)
+            self.planned.testbed.check_secrets(queries=asks)
             testbed = stack.enter_context(self._around.open_testbed(self.planned))
             speaker = stack.enter_context(self._speaker(testbed))
             start = self._around.open_engine(testbed, self._notify)

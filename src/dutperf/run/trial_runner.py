@@ -44,6 +44,7 @@ from dutperf.results.trial_record import (
     TrialRole,
 )
 from dutperf.routing.speaker import Speaker
+from dutperf.run.announcing import with_community, without_community
 from dutperf.run.hook_runs import (
     ask_is_alive,
     check,
@@ -333,7 +334,10 @@ class TrialRunner:
             if trigger:
                 trigger.watch(progress)
 
-        result = measurer.measure(request, moved)
+        asked = with_community(request, self._testbed, ask.cell)
+        result = measurer.measure(asked, moved)
+        if asked is not request:
+            result = without_community(result, self._testbed)
         if self._openings:
             self._openings.used(request, 0)
         if not self._device or not taken_ns:

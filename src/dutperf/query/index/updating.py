@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dutperf import busy
 from dutperf.errors import StorageError
 from dutperf.query.columns import View
 from dutperf.query.index.bounded import bounded
@@ -91,7 +92,7 @@ class Updating:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 self._notify(f"waiting for another dutperf that writes {self._home}")
-                fcntl.flock(lock, fcntl.LOCK_EX)
+                busy.take_turn(lock, self._home / "lock")
             for left in self._home.glob("staging-*"):  # by one that was killed
                 shutil.rmtree(left, ignore_errors=True)
             yield
@@ -199,7 +200,10 @@ def reading(home: Path, kind: int = fcntl.LOCK_SH) -> Iterator[bool]:
     """
     lock = os.open(home / "readers", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        fcntl.flock(lock, kind if kind == fcntl.LOCK_SH else kind | fcntl.LOCK_NB)
+        if kind == fcntl.LOCK_SH:
+            busy.take_turn(lock, home / "readers", kind)
+        else:
+            fcntl.flock(lock, kind | fcntl.LOCK_NB)
         yield True
     except BlockingIOError:
         yield False
