@@ -86,23 +86,32 @@ def once_free(attempt: Callable[[], T]) -> T:
             who = _AGE.sub("", error.message)
             if who != told:
                 told = who
-                sys.stderr.write(f"waiting: {error.message}; Ctrl-C ends it\n")
-                sys.stderr.flush()
+                _on_standard_error(f"waiting: {error.message}; Ctrl-C ends it")
         time.sleep(_POLL_S)
 
 
+def _on_standard_error(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
 def take_turn(
-    descriptor: int, path: Path, kind: int = fcntl.LOCK_EX, most_s: float = _TURN_S
+    descriptor: int,
+    path: Path,
+    kind: int = fcntl.LOCK_EX,
+    most_s: float = _TURN_S,
+    tell: Callable[[str], object] = _on_standard_error,
 ) -> None:
     """Lock ``descriptor``, the open file or directory ``path``; others come first.
 
-    Who is waited for longer than a second is told on standard error.
+    Who is waited for longer than a second is told, once.
 
     Args:
         descriptor: closing it gives the lock back.
         path: what it is of.
         kind: see ``fcntl.flock``.
         most_s: how long to wait.
+        tell: takes who is waited for, a sentence.
 
     Raises:
         BusyError: somebody had it all that time.
@@ -121,11 +130,10 @@ def take_turn(
             )
         if waited_s >= _SILENT_S and not told:
             told = True
-            sys.stderr.write(
+            tell(
                 f"waiting: {path} is locked by {holder(path)}; for {most_s:.0f} s at "
-                "most, Ctrl-C ends it\n"
+                "most, Ctrl-C ends it"
             )
-            sys.stderr.flush()
         time.sleep(_SHORT_POLL_S)
 
 

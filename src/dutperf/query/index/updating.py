@@ -88,11 +88,7 @@ class Updating:
                 self._home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644
             )
         try:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                self._notify(f"waiting for another dutperf that writes {self._home}")
-                busy.take_turn(lock, self._home / "lock")
+            busy.take_turn(lock, self._home / "lock", tell=self._notify)
             for left in self._home.glob("staging-*"):  # by one that was killed
                 shutil.rmtree(left, ignore_errors=True)
             yield
