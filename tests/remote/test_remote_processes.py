@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
-import subprocess
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from remote_hosts import (
     RATE_FPS,
     Hosts,
+    Program,
     campaign_of,
     hosts,
     measured_at,
@@ -20,9 +22,11 @@ from remote_hosts import (
 )
 
 from dutperf import __version__
+from dutperf.cli import app
 from dutperf.cli.measuring import surroundings
 from dutperf.cli.testbeds import planned_testbeds
 from dutperf.config import load_campaign
+from dutperf.remote.security import make_keys
 from dutperf.remote.simulated import simulating
 from dutperf.results import load_environment
 from dutperf.run.campaign_run import run_campaign
@@ -144,7 +148,7 @@ def test_a_scheduler_that_goes_costs_nothing_that_is_stored(
     worker.until_it_says("has gone; waiting for it")
     stored = trials(out)
     port = there.address.rpartition(":")[2]
-    there.start("scheduler", "--port", port).until_it_says("tcp://")
+    there.start("scheduler", "--port", port).until_it_says("tls://")
     worker.until(lambda: worker.said.count("connected") == 2)
     again = there.run("--resume", out)
     assert again.end() == 0, again.said
@@ -188,31 +192,64 @@ def test_where_clocks_differ_both_times_are_stored(
     assert all(trial["started_at"] and trial["stored_at"] for trial in trials(out))
 
 
-def made_by_a_ca(folder: Path) -> list[object]:
-    """The options for certificates of its own."""
-    ca, key, cert = (folder / name for name in ("ca.pem", "key.pem", "cert.pem"))
-    ca_key, request = folder / "ca-key.pem", folder / "request.pem"
-    new = ["openssl", "req", "-newkey", "rsa:2048", "-nodes", "-subj"]
-    sign = ["openssl", "x509", "-req", "-CAcreateserial", "-CA", ca, "-CAkey", ca_key]
-    for command in (
-        [*new, "/CN=ca", "-x509", "-keyout", ca_key, "-out", ca],
-        [*new, "/CN=host", "-keyout", key, "-out", request],
-        [*sign, "-in", request, "-out", cert],
-    ):
-        subprocess.run(list(map(str, command)), check=True, capture_output=True)
+def keys_of(folder: Path, name: str) -> list[object]:
+    """The options for the keys in ``folder``."""
+    ca, cert, key = (folder / name / f"{file}.pem" for file in ("ca", "cert", "key"))
     return ["--tls-ca", ca, "--tls-cert", cert, "--tls-key", key]
 
 
-def test_with_certificates_all_of_it_goes_by_tls(tmp_path: Path) -> None:
-    campaign, out = campaign_of(tmp_path, "a"), tmp_path / "out"
-    with hosts(tmp_path, *made_by_a_ca(tmp_path)) as there:
-        assert there.address.startswith("tls://")
-        there.worker("a")
-        run = there.run(campaign, "--output", out)
+def test_only_who_has_a_key_of_the_same_ca_takes_part(
+    there: Hosts, tmp_path: Path
+) -> None:
+    """As another user of the machine, who has keys, but not these."""
+    campaign_of(tmp_path, "a")
+    make_keys(tmp_path / "others", ["host"])
+    with_others = there.unconnected("a", *keys_of(tmp_path / "others", "host"))
+    assert with_others.end() == 3
+    assert "no scheduler that" in with_others.said
+    assert "keys of the same CA (or of the same user)" in with_others.said
+    without = there.unconnected("a", XDG_CONFIG_HOME=str(tmp_path / "nobody"))
+    assert without.end() == 2
+    assert "error: no keys:" in without.said
+    assert "dutperf worker --make-keys DIR --host NAME" in without.said
+
+
+def test_keys_that_were_made_by_the_command_do(tmp_path: Path) -> None:
+    campaign, out, keys = campaign_of(tmp_path, "a"), tmp_path / "out", tmp_path / "k"
+    assert app.run(["worker", "--make-keys", str(keys), "--host", "a"]) == 0
+    with hosts(tmp_path, *keys_of(keys, "scheduler")) as there:
+        there.worker("a", *keys_of(keys, "a"))
+        run = there.run(campaign, "--output", out, *keys_of(keys, "run"))
         assert run.end() == 0, run.said
-        plain = there.start(
-            "run", campaign, "--scheduler", there.address.replace("tls", "tcp")
-        )
-        assert plain.end() == 3
-        assert "no scheduler answers" in plain.said
     assert results(out)["complete"]
+
+
+def listening(program: Program) -> set[str]:
+    """The addresses at which the program takes connections."""
+    inodes = {
+        str(fd.readlink()) for fd in Path(f"/proc/{program.process.pid}/fd").iterdir()
+    }
+    lines = [
+        line.split()
+        for name in ("tcp", "tcp6")
+        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]
+    ]
+    return {
+        line[1] for line in lines if line[3] == "0A" and f"socket:[{line[9]}]" in inodes
+    }
+
+
+def test_nothing_listens_but_where_it_was_told(there: Hosts, tmp_path: Path) -> None:
+    """And all that listens wants a certificate: no HTTP, nothing in plain text."""
+    campaign_of(tmp_path, "a")
+    worker = there.worker("a")
+    port = int(there.address.rpartition(":")[2])
+    assert listening(there.scheduler) == {f"0100007F:{port:04X}"}
+    for each in listening(there.scheduler) | listening(worker):
+        address, _, hexadecimal = each.partition(":")
+        assert address == "0100007F"
+        with socket.create_connection(("127.0.0.1", int(hexadecimal, 16))) as plain:
+            plain.settimeout(60)
+            plain.sendall(b"GET /json/identity.json HTTP/1.0\r\n\r\n")
+            with contextlib.suppress(ConnectionResetError):
+                assert b"HTTP" not in plain.recv(1000)

@@ -8,7 +8,7 @@ from functools import partial
 from dutperf.procedures.events import OnEvent
 from dutperf.remote.hub import DaskHub
 from dutperf.remote.remote_executor import RemoteExecutor
-from dutperf.remote.security import Certificates, checked_address
+from dutperf.remote.security import RUN, Certificates, checked_address
 from dutperf.results import ResultsDirectory
 from dutperf.run.campaign_run import ExecutorMaker
 from dutperf.run.jobs import Executor
@@ -22,7 +22,7 @@ def remote(scheduler: str, certificates: Certificates) -> ExecutorMaker:
         InputError: it is no address that may be asked.
     """
     address = checked_address(scheduler, certificates)
-    return partial(_executor, address, certificates)
+    return partial(_executor, address, certificates.or_own(RUN))
 
 
 def _executor(

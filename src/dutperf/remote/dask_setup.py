@@ -63,9 +63,8 @@ async def workers_of(address: str, certificates: Certificates) -> dict[str, Any]
 def no_scheduler(address: str, certificates: Certificates) -> SetupError:
     """Nothing, or something else, is at ``address``."""
     host, _, port = address.partition("://")[2].rpartition(":")
-    tls = " and the same --tls options" if certificates.given else ""
     return SetupError(
-        f"no scheduler answers at {address}",
-        f"start one: dutperf scheduler --host {host} --port {port}{tls}; "
-        "a firewall may be in the way",
+        f"no scheduler that {certificates.ca} has signed answers at {address}",
+        f"start one: dutperf scheduler --host {host} --port {port}, with keys of the "
+        "same CA (or of the same user); a firewall may be in the way",
     )

@@ -1,4 +1,4 @@
-"""``dutperf scheduler``: Dask's, which listens on the loopback unless TLS guards it."""
+"""``dutperf scheduler``: Dask's, which behind TLS."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from dutperf.errors import SetupError
 from dutperf.remote.dask_setup import load
-from dutperf.remote.security import Certificates, check_loopback
+from dutperf.remote.security import SCHEDULER, Certificates, check_loopback
 
 _END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -23,6 +23,7 @@ def serve(
         SetupError: it cannot listen there.
     """
     check_loopback(host, certificates)
+    certificates = certificates.or_own(SCHEDULER)
     load()
     asyncio.run(_serve(host, port, certificates, notify))
 
@@ -33,16 +34,19 @@ async def _serve(
     import dask  # noqa: PLC0415 - see load
     from distributed import Scheduler  # noqa: PLC0415
 
+    class Silent(Scheduler):
+        def start_http_server(self, *_: object, **__: object) -> None:
+            """Nobody needs to look in, least of all in plain text."""
+
     ended = asyncio.Event()
     for signum in _END:
         asyncio.get_running_loop().add_signal_handler(signum, ended.set)
-    kind = "tls" if certificates.given else "tcp"
     with dask.config.set({"distributed.scheduler.reuse-broadcast-comm": True}):
         try:
-            scheduler = await Scheduler(
+            scheduler = await Silent(
                 host=host,
                 port=port,
-                protocol=f"{kind}://",
+                protocol="tls://",
                 security=certificates.security(),
                 dashboard=False,
             )

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from dutperf import busy
 from dutperf.errors import InputError, SetupError
@@ -24,7 +25,7 @@ from dutperf.remote.dask_setup import (
     workers_of,
 )
 from dutperf.remote.messages import Claim
-from dutperf.remote.security import LOOPBACK, Certificates
+from dutperf.remote.security import Certificates
 from dutperf.remote.task import Workshop, set_up
 
 if TYPE_CHECKING:
@@ -136,13 +137,17 @@ class Host:
     def _worker(self, folder: str) -> Worker:
         from distributed import Worker  # noqa: PLC0415 - see load
 
+        class Silent(Worker):
+            def start_http_server(self, *_: object, **__: object) -> None:
+                """See the scheduler's."""
+
         names = list(self.workshop.held)
-        worker = Worker(
+        worker = Silent(
             self.address,
             nthreads=len(names),
             name=f"{socket.gethostname()}-{os.getpid()}-{time.monotonic_ns()}",
             resources={resource(name): 1 for name in names},
-            host=None if self.certificates.given else LOOPBACK,
+            host=_own_address(self.address),
             security=self.certificates.security(),
             dashboard=False,
             memory_limit=0,
@@ -175,6 +180,22 @@ class Host:
 
     async def _stop(self, keys: list[str]) -> None:
         self.workshop.post.stop(keys)
+
+
+def _own_address(scheduler: str) -> str:
+    """Of the interface that leads to the scheduler; no other one is listened at."""
+    parts = urlsplit(scheduler)
+    try:
+        kind, _, _, _, to = socket.getaddrinfo(
+            parts.hostname, parts.port, type=socket.SOCK_DGRAM
+        )[0]
+        with socket.socket(kind, socket.SOCK_DGRAM) as towards:
+            towards.connect(to)  # sends nothing
+            return str(towards.getsockname()[0])
+    except OSError as error:
+        raise SetupError(
+            f"{scheduler}: {error.strerror}", "no route leads there"
+        ) from error
 
 
 async def _passed(ended: asyncio.Event, seconds: float) -> None:
