@@ -77,7 +77,7 @@ $(VENV)/.run: requirements/run.txt pyproject.toml | packages-run
 	  --config-settings=wheel.cmake=false -e .
 	@touch $@
 
-$(VENV)/.test: requirements/test.txt requirements/many.txt $(VENV)/.run
+$(VENV)/.test: requirements/test.txt $(VENV)/.run
 	$(STEP) "Python packages for the tests into $(VENV)" $(PIP) -r requirements/test.txt
 	@touch $@
 

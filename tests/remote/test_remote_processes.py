@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import pickle
 import shutil
 import socket
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -25,9 +28,13 @@ from dutperf import __version__
 from dutperf.cli import app
 from dutperf.cli.measuring import surroundings
 from dutperf.cli.testbeds import planned_testbeds
-from dutperf.config import load_campaign
-from dutperf.remote.security import make_keys
+from dutperf.config import load_campaign, load_testbed
+from dutperf.errors import InputError, SetupError
+from dutperf.remote.post import Post
+from dutperf.remote.security import Certificates, make_keys
 from dutperf.remote.simulated import simulating
+from dutperf.remote.task import Workshop
+from dutperf.remote.wire import Call, Hello, Reply, connect
 from dutperf.results import load_environment
 from dutperf.run.campaign_run import run_campaign
 
@@ -224,6 +231,104 @@ def test_keys_that_were_made_by_the_command_do(tmp_path: Path) -> None:
     assert results(out)["complete"]
 
 
+class Evil:
+    """Whoever unpickles it makes a file."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Path.touch, (self.file,))
+
+
+async def rogue(there: Hosts, testbed: Path, evil: bytes) -> None:
+    """A worker with a key of its own, which answers the run with something evil."""
+    workshop = Workshop(
+        Post(), surroundings(), [load_testbed(testbed)], [], is_simulated=True
+    )
+    hello = Hello(name="rogue", testbeds=list(workshop.held))
+    line = await connect(there.address, own_certificates(there, "worker"), hello)
+    try:
+        while True:
+            call = await line.receive()
+            assert isinstance(call, Call)
+            text = evil.decode("latin-1")
+            if call.what == "claim":
+                text = workshop.claim(time.time()).model_dump_json()
+            if call.what != "measure":
+                line.send(Reply(number=call.number, text=text))
+    finally:
+        await line.close()
+
+
+def own_certificates(there: Hosts, role: str) -> Certificates:
+    folder = there.folder / "dutperf/keys" / role
+    return Certificates(*(folder / f"{name}.pem" for name in ("ca", "cert", "key")))
+
+
+def test_a_rogue_worker_costs_its_own_testbed_and_runs_nothing(
+    there: Hosts, tmp_path: Path
+) -> None:
+    campaign, out = campaign_of(tmp_path, "a", "b"), tmp_path / "out"
+    there.worker("a")
+    evil = pickle.dumps(Evil(tmp_path / "evil"))
+
+    async def measured() -> None:
+        there_too = asyncio.create_task(rogue(there, tmp_path / "b.yaml", evil))
+        run = there.run(campaign, "--output", out)
+        assert await asyncio.to_thread(run.end) != 0, run.said
+        assert "b: the worker on" in run.said
+        assert "sent what this dutperf does not understand" in run.said
+        there_too.cancel()
+        await asyncio.wait({there_too})
+
+    asyncio.run(measured())
+    assert not (tmp_path / "evil").exists()
+    local = measured_here(campaign, tmp_path / "local")
+    assert measured_at(out, "a") == measured_at(local, "a") != []
+
+
+def test_a_key_is_of_use_for_what_it_was_made_for_alone(there: Hosts) -> None:
+    """Who breaks into a worker can neither measure elsewhere nor be the scheduler."""
+
+    async def attempts() -> None:
+        for role, testbeds in (("worker", []), ("run", ["a"])):
+            hello = Hello(name="rogue", testbeds=testbeds)
+            with pytest.raises(InputError, match=f"this is the key of a {role}"):
+                await connect(there.address, own_certificates(there, role), hello)
+        context = own_certificates(there, "worker").context(is_server=True)
+        async with await asyncio.start_server(
+            lambda *_: None, "127.0.0.1", 0, ssl=context
+        ) as server:
+            port = server.sockets[0].getsockname()[1]
+            run = own_certificates(there, "run")
+            with pytest.raises(SetupError, match="no scheduler that"):
+                await connect(f"tls://127.0.0.1:{port}", run, Hello(name="run"))
+
+    asyncio.run(attempts())
+
+
+def test_a_scheduler_outlives_what_is_no_frame(there: Hosts, tmp_path: Path) -> None:
+    port = int(there.address.rpartition(":")[2])
+    context = own_certificates(there, "run").context(is_server=False)
+    for sent in (
+        b"\xff\xff\xff\xff",
+        b"\0\0\0\2[]",
+        b"\0\0\0\x10" + 16 * b"[",
+        b"\0\0\0\4" + pickle.dumps(None),
+    ):
+        with (
+            socket.create_connection(("127.0.0.1", port)) as plain,
+            context.wrap_socket(plain) as line,
+        ):
+            line.settimeout(60)
+            line.sendall(sent)
+            assert line.recv(1000) == b""
+    campaign_of(tmp_path, "a")
+    there.worker("a")
+    assert there.scheduler.said == f"{there.address}\n"
+
+
 def listening(program: Program) -> set[str]:
     """The addresses at which the program takes connections."""
     inodes = {
@@ -245,11 +350,9 @@ def test_nothing_listens_but_where_it_was_told(there: Hosts, tmp_path: Path) -> 
     worker = there.worker("a")
     port = int(there.address.rpartition(":")[2])
     assert listening(there.scheduler) == {f"0100007F:{port:04X}"}
-    for each in listening(there.scheduler) | listening(worker):
-        address, _, hexadecimal = each.partition(":")
-        assert address == "0100007F"
-        with socket.create_connection(("127.0.0.1", int(hexadecimal, 16))) as plain:
-            plain.settimeout(60)
-            plain.sendall(b"GET /json/identity.json HTTP/1.0\r\n\r\n")
-            with contextlib.suppress(ConnectionResetError):
-                assert b"HTTP" not in plain.recv(1000)
+    assert listening(worker) == set()
+    with socket.create_connection(("127.0.0.1", port)) as plain:
+        plain.settimeout(60)
+        plain.sendall(b"GET /json/identity.json HTTP/1.0\r\n\r\n")
+        with contextlib.suppress(ConnectionResetError):
+            assert b"HTTP" not in plain.recv(1000)

@@ -6,7 +6,7 @@ import secrets
 from functools import partial
 
 from dutperf.procedures.events import OnEvent
-from dutperf.remote.hub import DaskHub
+from dutperf.remote.hub import SchedulerHub
 from dutperf.remote.remote_executor import RemoteExecutor
 from dutperf.remote.security import RUN, Certificates, checked_address
 from dutperf.results import ResultsDirectory
@@ -33,5 +33,5 @@ def _executor(
     on_event: OnEvent,
 ) -> Executor:
     run = secrets.token_hex(6)
-    hub = DaskHub(address, certificates, run)
+    hub = SchedulerHub(address, certificates, run)
     return RemoteExecutor(hub, around, directory, on_event, run)

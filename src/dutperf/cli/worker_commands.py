@@ -103,9 +103,8 @@ def worker(
     host = Host(
         address,
         certificates,
-        Workshop(Post(), around, testbeds, lab_name),
+        Workshop(Post(), around, testbeds, lab_name, simulate is not None),
         _tell,
-        is_simulated=simulate is not None,
     )
     host.serve()
 
@@ -122,7 +121,7 @@ def scheduler(
     tls_cert: TlsCert = None,
     tls_key: TlsKey = None,
 ) -> None:
-    """Bring runs and workers of many hosts together (Dask's scheduler)."""
+    """Bring runs and workers of many hosts together."""
     from dutperf.remote.scheduler import serve  # noqa: PLC0415 - of no other command
 
     serve(host, port, Certificates(tls_ca, tls_cert, tls_key), _tell)

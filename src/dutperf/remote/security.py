@@ -12,19 +12,16 @@ import os
 import re
 import shutil
 import socket
+import ssl
 import stat
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from dutperf.errors import InputError, SetupError
-
-if TYPE_CHECKING:
-    from distributed import Security
 
 LOOPBACK = "127.0.0.1"
 PORT = 8786
@@ -92,16 +89,27 @@ class Certificates:
         own = Certificates(*files)
         return own if own.given else self
 
-    def security(self) -> Security:
-        """Dask's."""
-        from distributed import Security  # noqa: PLC0415 - Dask takes a while to load
+    def context(self, *, is_server: bool) -> ssl.SSLContext:
+        """TLS that asks the other side for a certificate of the same CA.
 
-        pairs = {
-            f"tls_{role}_{what}": str(file)
-            for role in ("client", "scheduler", "worker")
-            for what, file in (("cert", self.cert), ("key", self.key))
-        }
-        return Security(tls_ca_file=str(self.ca), require_encryption=True, **pairs)
+        Raises:
+            InputError: a file is not what it should be.
+        """
+        kind = ssl.PROTOCOL_TLS_SERVER if is_server else ssl.PROTOCOL_TLS_CLIENT
+        context = ssl.SSLContext(kind)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.check_hostname = False  # what it may be is said, not where it is
+        context.verify_mode = ssl.CERT_REQUIRED
+        try:
+            context.load_verify_locations(self.ca)
+            context.load_cert_chain(self.cert or "", self.key)
+        except ssl.SSLError as error:
+            raise InputError(
+                f"{self.ca}, {self.cert} and {self.key} are no certificates and their "
+                f"key: {error.reason}",
+                f"{MAKE_KEYS} makes them",
+            ) from error
+        return context
 
 
 def own_keys() -> Path:
@@ -136,10 +144,17 @@ def make_keys(folder: Path, hosts: Sequence[str]) -> list[Path]:
         folder.mkdir(0o700, parents=True, exist_ok=True)
         _check_private(folder)
         if not ca.exists():
-            _make(ca, "/CN=dutperf", "CA:TRUE", key=_CA_KEY, cert=_CA)
+            extensions = ["basicConstraints=critical,CA:TRUE"]
+            _make(ca, "/CN=dutperf", extensions, key=_CA_KEY, cert=_CA)
         new = [name for name in roles if not (folder / name).exists()]
         for name in new:
-            _make(folder / name, f"/OU={roles[name]}/CN={name}", "CA:FALSE", ca=ca)
+            purpose = "serverAuth" if roles[name] == SCHEDULER else "clientAuth"
+            extensions = [
+                "basicConstraints=critical,CA:FALSE",
+                f"extendedKeyUsage={purpose}",
+            ]
+            subject = f"/OU={roles[name]}/CN={name}"
+            _make(folder / name, subject, extensions, ca=ca)
     except OSError as error:
         raise SetupError(f"cannot make keys in {folder}: {error.strerror}") from error
     return [folder / name for name in new]
@@ -148,7 +163,7 @@ def make_keys(folder: Path, hosts: Sequence[str]) -> list[Path]:
 def _make(
     folder: Path,
     subject: str,
-    constraint: str,
+    extensions: Sequence[str],
     ca: Path | None = None,
     key: str = _KEY,
     cert: str = _CERT,
@@ -159,7 +174,7 @@ def _make(
             *("openssl", "req", "-x509", "-config", "/dev/stdin", "-days", _DAYS),
             *("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"),
             *("-keyout", f"{made}/{key}", "-out", f"{made}/{cert}", "-subj", subject),
-            *("-addext", f"basicConstraints=critical,{constraint}"),
+            *(word for each in extensions for word in ("-addext", each)),
         ]
         if ca:
             command += ["-CA", str(ca / _CA), "-CAkey", str(ca / _CA_KEY)]
