@@ -116,6 +116,8 @@ class SchedulerHub:
     _line: Line | None = None
     _there: list[str] = field(default_factory=list)
     _begun: bool = False
+    _foul: dict[str, str] = field(default_factory=dict)
+    """Why a worker at an address is not listened to any more."""
 
     def owners(self) -> list[Owner]:
         """See ``Hub``.
@@ -229,8 +231,9 @@ class SchedulerHub:
             try:
                 await self._fetch(address)
             except DutperfError as error:
+                self._foul[address] = why = f"{error.message}\n{error.hint}"
                 for key in [key for key, at in self._at.items() if at == address]:
-                    self._happened.put(Refused(key, f"{error.message}\n{error.hint}"))
+                    self._happened.put(Refused(key, why))
                 return
             except (OSError, TimeoutError):
                 self._happened.put(Went(address))
@@ -274,7 +277,9 @@ class SchedulerHub:
     async def _measured(self, ticket: Ticket, to: str) -> None:
         try:
             text = ticket.model_dump_json()
-            why = await self._ask(to, "measure", None, ticket=text)
+            why = self._foul.get(to) or await self._ask(
+                to, "measure", None, ticket=text
+            )
         except OSError:  # it has gone, see _look
             return
         except DutperfError as error:
