@@ -80,7 +80,7 @@ $(VENV)/.run: requirements/run.txt pyproject.toml | packages-run
 	  --config-settings=wheel.cmake=false -e .
 	@touch $@
 
-$(VENV)/.test: requirements/test.txt requirements/many.txt $(VENV)/.run
+$(VENV)/.test: requirements/test.txt $(VENV)/.run
 	$(STEP) "Python packages for the tests into $(VENV)" $(PIP) $(LOCKED) requirements/test.txt
 	@touch $@
 

@@ -423,7 +423,7 @@ def test_who_finds_another_writing_says_so_and_waits(runs: Path) -> None:
 
     def hear(notice: str) -> None:
         told.append(notice)
-        if "waiting for another dutperf" in notice:
+        if notice.startswith("waiting: "):
             os.close(lock)
             waited.set()
 

@@ -5,12 +5,20 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from remote_hosts import campaign_of, write_testbed
 
-from dutperf.remote.messages import Begun, Told, envelopes_of
+from dutperf import lab
+from dutperf.config import PlannedTestbed, load_campaign, load_testbed
+from dutperf.config.expansion import expand
+from dutperf.config.hooks import Hooks
+from dutperf.config.labs import LabKeys
+from dutperf.remote.messages import Begun, Ticket, Told, envelopes_of
 from dutperf.remote.post import GONE_AFTER_S, Post, RunGoneError
-from dutperf.remote.task import Workshop, measure_ticket, set_up
+from dutperf.remote.task import Workshop, measure_ticket
+from dutperf.run.jobs import Job
 from dutperf.run.local_executor import Surroundings
 
 
@@ -29,7 +37,7 @@ class LoopedPost(Post):
         self._runner = runner
         self.use(runner.get_loop())
 
-    def fetched(self, run: str, answers: dict[str, str]) -> list[object]:
+    def fetched(self, run: str, answers: dict[int, str]) -> list[object]:
         text = self._runner.run(self.fetch(run, answers))
         return [each.message for each in envelopes_of(text, "it")]
 
@@ -57,7 +65,7 @@ def test_who_asks_gets_the_answer_to_the_question(post: LoopedPost) -> None:
         messages = post.fetched("one", {})
     assert messages == [Begun()]
     post.tell("one", "b", Told(text="so that it is fetched at once"))
-    post.fetched("one", {"1": "the answer"})
+    post.fetched("one", {1: "the answer"})
     asking.join(60)
     assert told == ["the answer"]
 
@@ -84,18 +92,35 @@ def test_a_ticket_that_is_unwanted_says_no_more(post: LoopedPost) -> None:
     post.tell("one", "b", Told(text="another ticket"))
 
 
-def test_a_process_that_is_no_worker_of_ours_says_so() -> None:
-    assert measure_ticket("{}") == "it was not started by 'dutperf worker'"
-
-
-def test_a_worker_refuses_what_it_cannot_measure(
-    post: LoopedPost, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from dutperf.remote import task
-
-    monkeypatch.setattr(task, "_HERE", [])
+def test_a_worker_refuses_what_it_cannot_measure(post: LoopedPost) -> None:
     around = Surroundings(lambda *_: pytest.fail("opened"), lambda path: path)
-    set_up(Workshop(post, around, [], ["linux-router"]))
-    told = measure_ticket('{"version": 99, "dutperf_version": "9.9"}')
+    workshop = Workshop(post, around, [], ["linux-router"])
+    told = measure_ticket(workshop, '{"version": 99, "dutperf_version": "9.9"}')
     assert "the run sent jobs of version 99 (dutperf 9.9)" in told
     assert "install the same dutperf on all hosts" in told
+
+
+def test_a_run_cannot_have_other_commands_executed(
+    post: LoopedPost, tmp_path: Path
+) -> None:
+    """As its hooks or its lab's: the worker executes those of its own testbed alone."""
+    around = Surroundings(lambda *_: pytest.fail("opened"), lambda path: path)
+    own = load_testbed(write_testbed(tmp_path, "a"))
+    workshop = Workshop(post, around, [own], ["linux-router"], is_simulated=True)
+    hooks = Hooks.model_validate({"before_trial": [{"command": ["id"]}]})
+    cells = expand(load_campaign(campaign_of(tmp_path, "a")), own)
+    linux = lab.plan("linux-router")
+    for planned in (
+        PlannedTestbed(testbed=own.model_copy(update={"hooks": hooks})),
+        PlannedTestbed(
+            lab=LabKeys(name="linux-router"),
+            testbed=linux.model_copy(update={"hooks": hooks}),
+        ),
+    ):
+        job = Job(campaign="many", planned=planned, cell=cells[0])
+        ticket = Ticket(
+            run="run", key="a", testbed=planned.name, before=0, count=1, jobs=[job]
+        )
+        told = measure_ticket(workshop, ticket.model_dump_json())
+        assert "hooks" in told
+        assert "install the same" in told or "give both the same file" in told

@@ -14,7 +14,7 @@ from dutperf import __version__
 from dutperf.config import PlannedTestbed, Testbed, load_campaign, load_testbed
 from dutperf.errors import DutperfError, InputError, SetupError
 from dutperf.procedures.events import Event, Notice
-from dutperf.remote.hub import Came, Happening, Owner, Refused, Went
+from dutperf.remote.hub import Came, Happening, Refused, Went
 from dutperf.remote.messages import (
     TICKET_VERSION,
     Begun,
@@ -24,11 +24,13 @@ from dutperf.remote.messages import (
     Failure,
     Mail,
     Message,
+    OnCell,
+    OnTrial,
     Ticket,
     claim_of,
     ticket_of,
 )
-from dutperf.remote.owners import place_for
+from dutperf.remote.owners import Owner, place_for
 from dutperf.remote.remote_executor import RemoteExecutor
 from dutperf.run.campaign_run import run_campaign
 from dutperf.run.jobs import TestbedsError
@@ -37,7 +39,6 @@ from dutperf.run.local_executor import Surroundings
 
 def claim(*testbeds: Testbed, **keys: object) -> Claim:
     how = {
-        "dask_version": "1",
         "host": "one",
         "is_root": True,
         "is_simulated": False,
@@ -134,7 +135,7 @@ def bed(folder: Path, name: str, more: str = "") -> Testbed:
 
 
 def test_without_an_owner_nothing_begins(tmp_path: Path) -> None:
-    hub = FakeHub([owner("tcp://one", bed(tmp_path, "a"))])
+    hub = FakeHub([owner("tls://one", bed(tmp_path, "a"))])
     with pytest.raises(InputError, match="no worker owns testbed b: those there own a"):
         measure(tmp_path, hub, "a", "b")
     assert hub.sent == []
@@ -143,7 +144,7 @@ def test_without_an_owner_nothing_begins(tmp_path: Path) -> None:
 
 def test_two_owners_are_one_too_many(tmp_path: Path) -> None:
     a = bed(tmp_path, "a")
-    hub = FakeHub([owner("tcp://one", a), owner("tcp://two", a)])
+    hub = FakeHub([owner("tls://one", a), owner("tls://two", a)])
     with pytest.raises(
         InputError, match=r"a is owned by two workers: .*one.* and .*two"
     ):
@@ -152,14 +153,14 @@ def test_two_owners_are_one_too_many(tmp_path: Path) -> None:
 
 
 def test_a_worker_without_root_is_refused(tmp_path: Path) -> None:
-    hub = FakeHub([owner("tcp://one", bed(tmp_path, "a"), is_root=False)])
+    hub = FakeHub([owner("tls://one", bed(tmp_path, "a"), is_root=False)])
     with pytest.raises(InputError, match="is not root, so it cannot measure at a"):
         measure(tmp_path, hub, "a")
 
 
 def test_another_testbed_of_the_same_name_is_refused(tmp_path: Path) -> None:
     other = bed(tmp_path, "a", "hops: 3")
-    hub = FakeHub([owner("tcp://one", other)])
+    hub = FakeHub([owner("tls://one", other)])
     with pytest.raises(InputError, match=r"is not that of the campaign:\n.*hops"):
         measure(tmp_path, hub, "a")
 
@@ -167,20 +168,20 @@ def test_another_testbed_of_the_same_name_is_refused(tmp_path: Path) -> None:
 def test_what_is_not_equal_is_not_taken_for_it(tmp_path: Path) -> None:
     a = bed(tmp_path, "a")
     spare = bed(tmp_path, "spare", "equal_to: a\nmemory_mb: 1024")
-    found = place_for(PlannedTestbed(testbed=a), [owner("tcp://one", spare)])
+    found = place_for(PlannedTestbed(testbed=a), [owner("tls://one", spare)])
     assert found is not None
     assert (found.testbed, found.stands_in) == ("spare", True)
     worse = bed(tmp_path, "spare", "equal_to: a\nhops: 3\ncores: [0, 1]")
     with pytest.raises(InputError, match=r"(?s)is not:.*hops.*cores"):
-        place_for(PlannedTestbed(testbed=a), [owner("tcp://one", worse)])
+        place_for(PlannedTestbed(testbed=a), [owner("tls://one", worse)])
 
 
 def test_the_testbed_itself_comes_first(tmp_path: Path) -> None:
     a, spare = bed(tmp_path, "a"), bed(tmp_path, "spare", "equal_to: a")
-    owners = [owner("tcp://spare", spare), owner("tcp://own", a)]
+    owners = [owner("tls://spare", spare), owner("tls://own", a)]
     found = place_for(PlannedTestbed(testbed=a), owners)
     assert found is not None
-    assert found.owner.address == "tcp://own"
+    assert found.owner.address == "tls://own"
 
 
 def test_a_number_of_active_cores_is_the_testbed_that_chooses_it(
@@ -188,20 +189,20 @@ def test_a_number_of_active_cores_is_the_testbed_that_chooses_it(
 ) -> None:
     hook = "hooks: {set_cores: {command: [set, '{cores}']}}"
     planned = PlannedTestbed(testbed=bed(tmp_path, "a", hook)).with_cores(4)
-    own = owner("tcp://one", bed(tmp_path, "a", hook))
+    own = owner("tls://one", bed(tmp_path, "a", hook))
     found = place_for(planned, [own])
     assert found is not None
     assert found.testbed == "a"
-    other = owner("tcp://one", bed(tmp_path, "a", hook.replace("set,", "sets,")))
+    other = owner("tls://one", bed(tmp_path, "a", hook.replace("set,", "sets,")))
     assert place_for(planned, [other]) is None
 
 
 def test_a_worker_that_stays_away_costs_its_testbed_only(tmp_path: Path) -> None:
     a, b = bed(tmp_path, "a"), bed(tmp_path, "b")
     hub = FakeHub(
-        [owner("tcp://one", a), owner("tcp://two", b)],
-        Went("tcp://one"),
-        Went("tcp://two"),
+        [owner("tls://one", a), owner("tls://two", b)],
+        Went("tls://one"),
+        Went("tls://two"),
     )
     with pytest.raises(TestbedsError, match="a: its worker has gone, and did not come"):
         measure(tmp_path, hub, "a", "b")
@@ -209,16 +210,16 @@ def test_a_worker_that_stays_away_costs_its_testbed_only(tmp_path: Path) -> None
 
 
 def test_one_that_comes_back_gets_its_ticket_again(tmp_path: Path) -> None:
-    own = owner("tcp://one", bed(tmp_path, "a"))
-    again = dataclasses.replace(own, address="tcp://two")
+    own = owner("tls://one", bed(tmp_path, "a"))
+    again = dataclasses.replace(own, address="tls://two")
     failure = Failure(message="its ports are in use", hint="end what uses them")
     hub = FakeHub(
-        [own], Went("tcp://one"), Came(again), Begun(), Ended(failure=failure)
+        [own], Went("tls://one"), Came(again), Begun(), Ended(failure=failure)
     )
     with pytest.raises(SetupError, match="its ports are in use") as failed:
         measure(tmp_path, hub, "a")
     assert failed.value.hint == "end what uses them"
-    assert [to for _, to in hub.sent] == ["tcp://one", "tcp://two"]
+    assert [to for _, to in hub.sent] == ["tls://one", "tls://two"]
     assert hub.sent[0][0].key != hub.sent[1][0].key == "dutperf-run-a-2"
     assert any(
         '"stop":false' in text for told in hub.answered for text in told.values()
@@ -226,15 +227,40 @@ def test_one_that_comes_back_gets_its_ticket_again(tmp_path: Path) -> None:
 
 
 def test_an_attempt_that_was_given_up_is_told_to_stop(tmp_path: Path) -> None:
-    late = Mail("tcp://one", [Envelope(key="earlier", number=7, message=Begun())])
-    hub = FakeHub([owner("tcp://one", bed(tmp_path, "a"))], late, SetupError("end"))
+    late = Mail("tls://one", [Envelope(key="earlier", number=7, message=Begun())])
+    hub = FakeHub([owner("tls://one", bed(tmp_path, "a"))], late, SetupError("end"))
     with pytest.raises(SetupError, match="end"):
         measure(tmp_path, hub, "a")
     assert '"stop":true' in hub.answered[0][7]
 
 
-def test_what_dask_gives_up_is_sent_again(tmp_path: Path) -> None:
-    own = owner("tcp://one", bed(tmp_path, "a"))
+@pytest.mark.parametrize(
+    "strange",
+    [
+        OnCell(cell="../../etc/passwd", index=1, safe_fps=None),
+        OnTrial(cell="no", repeat=1, attempt=1, rate_fps=1, planned_s=1.0),
+    ],
+)
+def test_a_worker_that_tells_of_other_test_cases_costs_its_testbed(
+    tmp_path: Path, strange: Message
+) -> None:
+    hub = FakeHub([owner("tls://one", bed(tmp_path, "a"))], strange)
+    with pytest.raises(InputError, match="that it was not asked to measure"):
+        measure(tmp_path, hub, "a")
+    assert hub.taken_back == [("dutperf-run-a-1", "tls://one")]
+
+
+def test_a_worker_cannot_speak_for_another(tmp_path: Path) -> None:
+    a = owner("tls://one", bed(tmp_path, "a"))
+    failure = Ended(failure=Failure(message="all is lost"))
+    envelope = Envelope(key="dutperf-run-a-1", number=1, message=failure)
+    hub = FakeHub([a], Mail("tls://two", [envelope]), SetupError("end"))
+    with pytest.raises(SetupError, match="end"):
+        measure(tmp_path, hub, "a")
+
+
+def test_what_a_worker_gives_up_is_sent_again(tmp_path: Path) -> None:
+    own = owner("tls://one", bed(tmp_path, "a"))
     hub = FakeHub([own], "gives up", SetupError("end"))
     with pytest.raises(SetupError, match="end"):
         measure(tmp_path, hub, "a")
@@ -245,15 +271,15 @@ def test_what_dask_gives_up_is_sent_again(tmp_path: Path) -> None:
 
 
 def test_what_a_worker_refuses_is_told_with_its_reason(tmp_path: Path) -> None:
-    own = owner("tcp://one", bed(tmp_path, "a"))
+    own = owner("tls://one", bed(tmp_path, "a"))
     refused = Refused("dutperf-run-a-1", "it knows jobs up to version 0\ninstall it")
     hub = FakeHub([own], refused)
-    with pytest.raises(InputError, match=r"worker on one \(tcp://one\): it knows jobs"):
+    with pytest.raises(InputError, match=r"worker on one \(tls://one\): it knows jobs"):
         measure(tmp_path, hub, "a")
 
 
 def test_clocks_that_differ_are_told(tmp_path: Path) -> None:
-    own = dataclasses.replace(owner("tcp://one", bed(tmp_path, "a")), ahead_s=-200.0)
+    own = dataclasses.replace(owner("tls://one", bed(tmp_path, "a")), ahead_s=-200.0)
     told: list[str] = []
     hub = FakeHub([own], SetupError("end"))
     asked = load_campaign(campaign_of(tmp_path, "a"))
@@ -281,6 +307,6 @@ def test_a_claim_of_another_version_is_refused_before_its_keys(tmp_path: Path) -
     text = claim(bed(tmp_path, "a")).model_dump_json()
     other = text.replace(f'"dutperf_version":"{__version__}"', '"dutperf_version":"9"')
     with pytest.raises(InputError, match=f"has dutperf 9, this is {__version__}"):
-        claim_of(other.replace('"host"', '"hosts"'), "the worker at tcp://one")
+        claim_of(other.replace('"host"', '"hosts"'), "the worker at tls://one")
     with pytest.raises(InputError, match="does not understand: host"):
-        claim_of(text.replace('"host"', '"hosts"'), "the worker at tcp://one")
+        claim_of(text.replace('"host"', '"hosts"'), "the worker at tls://one")

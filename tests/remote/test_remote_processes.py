@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import pickle
 import shutil
-import subprocess
+import socket
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -11,6 +15,7 @@ import pytest
 from remote_hosts import (
     RATE_FPS,
     Hosts,
+    Program,
     campaign_of,
     hosts,
     measured_at,
@@ -20,10 +25,16 @@ from remote_hosts import (
 )
 
 from dutperf import __version__
+from dutperf.cli import app
 from dutperf.cli.measuring import surroundings
 from dutperf.cli.testbeds import planned_testbeds
-from dutperf.config import load_campaign
+from dutperf.config import load_campaign, load_testbed
+from dutperf.errors import InputError, SetupError
+from dutperf.remote.post import Post
+from dutperf.remote.security import Certificates, make_keys
 from dutperf.remote.simulated import simulating
+from dutperf.remote.task import Workshop
+from dutperf.remote.wire import Call, Hello, Reply, connect
 from dutperf.results import load_environment
 from dutperf.run.campaign_run import run_campaign
 
@@ -144,7 +155,7 @@ def test_a_scheduler_that_goes_costs_nothing_that_is_stored(
     worker.until_it_says("has gone; waiting for it")
     stored = trials(out)
     port = there.address.rpartition(":")[2]
-    there.start("scheduler", "--port", port).until_it_says("tcp://")
+    there.start("scheduler", "--port", port).until_it_says("tls://")
     worker.until(lambda: worker.said.count("connected") == 2)
     again = there.run("--resume", out)
     assert again.end() == 0, again.said
@@ -188,31 +199,160 @@ def test_where_clocks_differ_both_times_are_stored(
     assert all(trial["started_at"] and trial["stored_at"] for trial in trials(out))
 
 
-def made_by_a_ca(folder: Path) -> list[object]:
-    """The options for certificates of its own."""
-    ca, key, cert = (folder / name for name in ("ca.pem", "key.pem", "cert.pem"))
-    ca_key, request = folder / "ca-key.pem", folder / "request.pem"
-    new = ["openssl", "req", "-newkey", "rsa:2048", "-nodes", "-subj"]
-    sign = ["openssl", "x509", "-req", "-CAcreateserial", "-CA", ca, "-CAkey", ca_key]
-    for command in (
-        [*new, "/CN=ca", "-x509", "-keyout", ca_key, "-out", ca],
-        [*new, "/CN=host", "-keyout", key, "-out", request],
-        [*sign, "-in", request, "-out", cert],
-    ):
-        subprocess.run(list(map(str, command)), check=True, capture_output=True)
+def keys_of(folder: Path, name: str) -> list[object]:
+    """The options for the keys in ``folder``."""
+    ca, cert, key = (folder / name / f"{file}.pem" for file in ("ca", "cert", "key"))
     return ["--tls-ca", ca, "--tls-cert", cert, "--tls-key", key]
 
 
-def test_with_certificates_all_of_it_goes_by_tls(tmp_path: Path) -> None:
-    campaign, out = campaign_of(tmp_path, "a"), tmp_path / "out"
-    with hosts(tmp_path, *made_by_a_ca(tmp_path)) as there:
-        assert there.address.startswith("tls://")
-        there.worker("a")
-        run = there.run(campaign, "--output", out)
+def test_only_who_has_a_key_of_the_same_ca_takes_part(
+    there: Hosts, tmp_path: Path
+) -> None:
+    """As another user of the machine, who has keys, but not these."""
+    campaign_of(tmp_path, "a")
+    make_keys(tmp_path / "others", ["host"])
+    with_others = there.unconnected("a", *keys_of(tmp_path / "others", "host"))
+    assert with_others.end() == 3
+    assert "no scheduler that" in with_others.said
+    assert "keys of the same CA (or of the same user)" in with_others.said
+    without = there.unconnected("a", XDG_CONFIG_HOME=str(tmp_path / "nobody"))
+    assert without.end() == 2
+    assert "error: no keys:" in without.said
+    assert "dutperf worker --make-keys DIR --host NAME" in without.said
+
+
+def test_keys_that_were_made_by_the_command_do(tmp_path: Path) -> None:
+    campaign, out, keys = campaign_of(tmp_path, "a"), tmp_path / "out", tmp_path / "k"
+    assert app.run(["worker", "--make-keys", str(keys), "--host", "a"]) == 0
+    with hosts(tmp_path, *keys_of(keys, "scheduler")) as there:
+        there.worker("a", *keys_of(keys, "a"))
+        run = there.run(campaign, "--output", out, *keys_of(keys, "run"))
         assert run.end() == 0, run.said
-        plain = there.start(
-            "run", campaign, "--scheduler", there.address.replace("tls", "tcp")
-        )
-        assert plain.end() == 3
-        assert "no scheduler answers" in plain.said
     assert results(out)["complete"]
+
+
+class Evil:
+    """Whoever unpickles it makes a file."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (Path.touch, (self.file,))
+
+
+async def rogue(there: Hosts, testbed: Path, evil: bytes) -> None:
+    """A worker with a key of its own, which answers the run with something evil."""
+    workshop = Workshop(
+        Post(), surroundings(), [load_testbed(testbed)], [], is_simulated=True
+    )
+    hello = Hello(name="rogue", testbeds=list(workshop.held))
+    line = await connect(there.address, own_certificates(there, "worker"), hello)
+    try:
+        while True:
+            call = await line.receive()
+            assert isinstance(call, Call)
+            text = evil.decode("latin-1")
+            if call.what == "claim":
+                text = workshop.claim(time.time()).model_dump_json()
+            if call.what != "measure":
+                line.send(Reply(number=call.number, text=text))
+    finally:
+        await line.close()
+
+
+def own_certificates(there: Hosts, role: str) -> Certificates:
+    folder = there.folder / "dutperf/keys" / role
+    return Certificates(*(folder / f"{name}.pem" for name in ("ca", "cert", "key")))
+
+
+def test_a_rogue_worker_costs_its_own_testbed_and_runs_nothing(
+    there: Hosts, tmp_path: Path
+) -> None:
+    campaign, out = campaign_of(tmp_path, "a", "b"), tmp_path / "out"
+    there.worker("a")
+    evil = pickle.dumps(Evil(tmp_path / "evil"))
+
+    async def measured() -> None:
+        there_too = asyncio.create_task(rogue(there, tmp_path / "b.yaml", evil))
+        run = there.run(campaign, "--output", out)
+        assert await asyncio.to_thread(run.end) != 0, run.said
+        assert "b: the worker on" in run.said
+        assert "sent what this dutperf does not understand" in run.said
+        there_too.cancel()
+        await asyncio.wait({there_too})
+
+    asyncio.run(measured())
+    assert not (tmp_path / "evil").exists()
+    local = measured_here(campaign, tmp_path / "local")
+    assert measured_at(out, "a") == measured_at(local, "a") != []
+
+
+def test_a_key_is_of_use_for_what_it_was_made_for_alone(there: Hosts) -> None:
+    """Who breaks into a worker can neither measure elsewhere nor be the scheduler."""
+
+    async def attempts() -> None:
+        for role, testbeds in (("worker", []), ("run", ["a"])):
+            hello = Hello(name="rogue", testbeds=testbeds)
+            with pytest.raises(InputError, match=f"this is the key of a {role}"):
+                await connect(there.address, own_certificates(there, role), hello)
+        context = own_certificates(there, "worker").context(is_server=True)
+        async with await asyncio.start_server(
+            lambda *_: None, "127.0.0.1", 0, ssl=context
+        ) as server:
+            port = server.sockets[0].getsockname()[1]
+            run = own_certificates(there, "run")
+            with pytest.raises(SetupError, match="no scheduler that"):
+                await connect(f"tls://127.0.0.1:{port}", run, Hello(name="run"))
+
+    asyncio.run(attempts())
+
+
+def test_a_scheduler_outlives_what_is_no_frame(there: Hosts, tmp_path: Path) -> None:
+    port = int(there.address.rpartition(":")[2])
+    context = own_certificates(there, "run").context(is_server=False)
+    for sent in (
+        b"\xff\xff\xff\xff",
+        b"\0\0\0\2[]",
+        b"\0\0\0\x10" + 16 * b"[",
+        b"\0\0\0\4" + pickle.dumps(None),
+    ):
+        with (
+            socket.create_connection(("127.0.0.1", port)) as plain,
+            context.wrap_socket(plain) as line,
+        ):
+            line.settimeout(60)
+            line.sendall(sent)
+            assert line.recv(1000) == b""
+    campaign_of(tmp_path, "a")
+    there.worker("a")
+    assert there.scheduler.said == f"{there.address}\n"
+
+
+def listening(program: Program) -> set[str]:
+    """The addresses at which the program takes connections."""
+    inodes = {
+        str(fd.readlink()) for fd in Path(f"/proc/{program.process.pid}/fd").iterdir()
+    }
+    lines = [
+        line.split()
+        for name in ("tcp", "tcp6")
+        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]
+    ]
+    return {
+        line[1] for line in lines if line[3] == "0A" and f"socket:[{line[9]}]" in inodes
+    }
+
+
+def test_nothing_listens_but_where_it_was_told(there: Hosts, tmp_path: Path) -> None:
+    """And all that listens wants a certificate: no HTTP, nothing in plain text."""
+    campaign_of(tmp_path, "a")
+    worker = there.worker("a")
+    port = int(there.address.rpartition(":")[2])
+    assert listening(there.scheduler) == {f"0100007F:{port:04X}"}
+    assert listening(worker) == set()
+    with socket.create_connection(("127.0.0.1", port)) as plain:
+        plain.settimeout(60)
+        plain.sendall(b"GET /json/identity.json HTTP/1.0\r\n\r\n")
+        with contextlib.suppress(ConnectionResetError):
+            assert b"HTTP" not in plain.recv(1000)

@@ -76,7 +76,9 @@ class Program:
                 [sys.executable, simulated_host.__file__, *map(str, words)],
                 stdout=out,
                 stderr=subprocess.STDOUT,
-                env=os.environ | {"DUTPERF_PASSPORTS": "none"} | environment,
+                env=os.environ
+                | {"DUTPERF_PASSPORTS": "none", "XDG_CONFIG_HOME": str(said.parent)}
+                | environment,
             )
 
     @property
@@ -114,7 +116,6 @@ class Hosts:
 
     def __init__(self, folder: Path, *tls: object) -> None:
         self.folder = folder
-        self.tls = tls
         self._programs: list[Program] = []
         self.scheduler = self.start("scheduler", "--port", "0", *tls)
         self.scheduler.until(lambda: "://" in self.scheduler.said)
@@ -126,23 +127,28 @@ class Hosts:
         self._programs.append(program)
         return program
 
-    def worker(self, *testbeds: str, **environment: str) -> Program:
+    def worker(self, *words: object, **environment: str) -> Program:
         """One that owns testbeds, connected."""
-        program = self.unconnected(*testbeds, **environment)
+        program = self.unconnected(*words, **environment)
         program.until_it_says("connected")
         return program
 
-    def unconnected(self, *testbeds: str, **environment: str) -> Program:
-        files = [
-            word
-            for name in testbeds
-            for word in ("--testbed", f"{self.folder / name}.yaml")
+    def unconnected(self, *words: object, **environment: str) -> Program:
+        """Testbeds by their names, and other options."""
+        given = [
+            each
+            for word in words
+            for each in (
+                ("--testbed", self.folder / f"{word}.yaml")
+                if (self.folder / f"{word}.yaml").exists()
+                else (word,)
+            )
         ]
-        how = ("--simulate", RATE_FPS, *self.tls)
-        return self.start("worker", self.address, *files, *how, **environment)
+        how = ("--simulate", RATE_FPS)
+        return self.start("worker", self.address, *given, *how, **environment)
 
     def run(self, *words: object) -> Program:
-        return self.start("run", *words, "--scheduler", self.address, *self.tls)
+        return self.start("run", *words, "--scheduler", self.address)
 
     def end(self) -> None:
         """Workers first: they would wait for the scheduler."""

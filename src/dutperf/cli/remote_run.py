@@ -6,9 +6,9 @@ import secrets
 from functools import partial
 
 from dutperf.procedures.events import OnEvent
-from dutperf.remote.hub import DaskHub
+from dutperf.remote.hub import SchedulerHub
 from dutperf.remote.remote_executor import RemoteExecutor
-from dutperf.remote.security import Certificates, checked_address
+from dutperf.remote.security import RUN, Certificates, checked_address
 from dutperf.results import ResultsDirectory
 from dutperf.run.campaign_run import ExecutorMaker
 from dutperf.run.jobs import Executor
@@ -22,7 +22,7 @@ def remote(scheduler: str, certificates: Certificates) -> ExecutorMaker:
         InputError: it is no address that may be asked.
     """
     address = checked_address(scheduler, certificates)
-    return partial(_executor, address, certificates)
+    return partial(_executor, address, certificates.or_own(RUN))
 
 
 def _executor(
@@ -33,5 +33,5 @@ def _executor(
     on_event: OnEvent,
 ) -> Executor:
     run = secrets.token_hex(6)
-    hub = DaskHub(address, certificates, run)
+    hub = SchedulerHub(address, certificates, run)
     return RemoteExecutor(hub, around, directory, on_event, run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from typing import Annotated
 
@@ -10,12 +11,19 @@ import typer
 from dutperf import busy, lab
 from dutperf.cli import measuring
 from dutperf.cli.failures import PatientConsole
-from dutperf.cli.remote_options import TlsCa, TlsCert, TlsKey
+from dutperf.cli.remote_options import TLS, TlsCa, TlsCert, TlsKey
 from dutperf.config import Testbed, load_testbed
 from dutperf.config.fields import repeated
 from dutperf.errors import InputError
+from dutperf.remote import security
 from dutperf.remote.post import Post
-from dutperf.remote.security import LOOPBACK, PORT, Certificates, checked_address
+from dutperf.remote.security import (
+    LOOPBACK,
+    PORT,
+    WORKER,
+    Certificates,
+    checked_address,
+)
 from dutperf.remote.simulated import simulating
 from dutperf.remote.task import Workshop
 from dutperf.run.engine_session import check_rights
@@ -24,8 +32,8 @@ from dutperf.run.engine_session import check_rights
 def worker(
     scheduler: Annotated[
         str,
-        typer.Argument(metavar="ADDRESS", help="of the scheduler: tcp://HOST:PORT"),
-    ],
+        typer.Argument(metavar="ADDRESS", help="of the scheduler: tls://HOST:PORT"),
+    ] = LOOPBACK,
     testbed: Annotated[
         list[Path],
         typer.Option(
@@ -49,13 +57,41 @@ def worker(
     tls_ca: TlsCa = None,
     tls_cert: TlsCert = None,
     tls_key: TlsKey = None,
+    make_keys: Annotated[
+        Path | None,
+        typer.Option(
+            "--make-keys",
+            metavar="DIR",
+            help="make keys of scheduler, runs and workers there, and nothing else",
+            rich_help_panel=TLS,
+        ),
+    ] = None,
+    host_name: Annotated[
+        list[str],
+        typer.Option(
+            "--host",
+            metavar="NAME",
+            help="of a worker that gets a key; repeatable; default: this host",
+            rich_help_panel=TLS,
+        ),
+    ] = [],  # noqa: B006
 ) -> None:
     """Measure at this host's testbeds what runs send by a scheduler."""
+    if make_keys is not None:
+        new = security.make_keys(make_keys, host_name or [socket.gethostname()])
+        for folder in new:
+            _tell(f"made {folder}")
+        if not new:
+            _tell(f"{make_keys} has them all already")
+        return
+    if host_name:
+        raise InputError("--host is for --make-keys, which is missing", "leave it out")
     busy.wait_by_default()
     from dutperf.remote.worker import Host  # noqa: PLC0415 - of no other command
 
     certificates = Certificates(tls_ca, tls_cert, tls_key)
     address = checked_address(scheduler, certificates)
+    certificates = certificates.or_own(WORKER)
     testbeds = [load_testbed(path) for path in testbed]
     _check_owned(testbeds, lab_name)
     around = measuring.surroundings()
@@ -67,9 +103,8 @@ def worker(
     host = Host(
         address,
         certificates,
-        Workshop(Post(), around, testbeds, lab_name),
+        Workshop(Post(), around, testbeds, lab_name, simulate is not None),
         _tell,
-        is_simulated=simulate is not None,
     )
     host.serve()
 
@@ -77,7 +112,7 @@ def worker(
 def scheduler(
     host: Annotated[
         str,
-        typer.Option(metavar="HOST", help="where to listen; elsewhere by TLS"),
+        typer.Option(metavar="HOST", help="where to listen"),
     ] = LOOPBACK,
     port: Annotated[
         int, typer.Option(metavar="PORT", min=0, max=65535, help="0: any that is free")
@@ -86,7 +121,7 @@ def scheduler(
     tls_cert: TlsCert = None,
     tls_key: TlsKey = None,
 ) -> None:
-    """Bring runs and workers of many hosts together (Dask's scheduler)."""
+    """Bring runs and workers of many hosts together."""
     from dutperf.remote.scheduler import serve  # noqa: PLC0415 - of no other command
 
     serve(host, port, Certificates(tls_ca, tls_cert, tls_key), _tell)

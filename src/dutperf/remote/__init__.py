@@ -1,1 +1,1 @@
-"""Many testbeds at once, on many hosts: jobs go to Dask workers that own testbeds."""
+"""Many testbeds at once, on many hosts: jobs go to workers that own testbeds."""

@@ -1,53 +1,43 @@
 """The run's side of the scheduler: who is there, tickets out, messages in.
 
-All of Dask that a run needs. What comes is handed to the run's own thread, one batch of
-a worker at a time: the next is fetched when that is answered, so little waits anywhere.
-All goes by the scheduler, so a worker's host need not be reached from here.
+What comes is handed to the run's own thread, one batch of a worker at a time: the next
+is fetched when that is answered, so little waits anywhere. All goes by the scheduler,
+so a worker's host need not be reached from here.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import queue
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from dutperf.errors import DutperfError, SetupError
-from dutperf.remote.dask_setup import (
-    CONNECT_S,
-    load,
-    no_scheduler,
-    resource,
-    workers_of,
-)
-from dutperf.remote.messages import Claim, Mail, Ticket, claim_of, envelopes_of
+from dutperf.remote.messages import GONE, Mail, Ticket, claim_of, envelopes_of
+from dutperf.remote.owners import Owner
 from dutperf.remote.security import Certificates
-from dutperf.remote.task import GONE, measure_ticket
+from dutperf.remote.wire import (
+    CONNECT_S,
+    Call,
+    Hello,
+    Line,
+    Members,
+    Reply,
+    connect,
+    no_scheduler,
+)
 
-if TYPE_CHECKING:
-    from distributed import Client
-
-_LOOK_EVERY_S = 1.0
+T = TypeVar("T")
+_LOOK_AGAIN_S = 1.0
 _KEEP_ALIVE_S = 5.0
-
-
-@dataclass(frozen=True)
-class Owner:
-    """A worker: its claim, or why it cannot be used; ``ahead_s``: of its clock."""
-
-    address: str
-    claim: Claim | None
-    ahead_s: float = 0.0
-    trouble: str = ""
-
-    @property
-    def shown(self) -> str:
-        """For messages."""
-        return f"{self.claim.host} ({self.address})" if self.claim else self.address
+_SILENT_S = 60.0
+"""A worker answers within seconds, also while it measures."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +98,8 @@ class Hub(Protocol):
 
 
 @dataclass
-class DaskHub:
-    """``Hub`` of the scheduler at ``address``."""
+class SchedulerHub:
+    """``Hub`` of the scheduler at ``address``; its loop runs in a thread of its own."""
 
     address: str
     certificates: Certificates
@@ -117,13 +107,17 @@ class DaskHub:
     _happened: queue.SimpleQueue[Happening | SetupError] = field(
         default_factory=queue.SimpleQueue
     )
-    _tasks: dict[str, Any] = field(default_factory=dict)
     _at: dict[str, str] = field(default_factory=dict)
-    _answered: dict[str, asyncio.Future[dict[str, str]]] = field(default_factory=dict)
-    _fetching: dict[str, asyncio.Task[None]] = field(default_factory=dict)
-    _looking: Future[None] | None = None
-    _client: Client | None = None
-    _gone: bool = False
+    _answered: dict[str, asyncio.Future[dict[int, str]]] = field(default_factory=dict)
+    _following: dict[str, asyncio.Task[None]] = field(default_factory=dict)
+    _replies: dict[int, asyncio.Future[Reply]] = field(default_factory=dict)
+    _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
+    _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    _line: Line | None = None
+    _there: list[str] = field(default_factory=list)
+    _begun: bool = False
+    _foul: dict[str, str] = field(default_factory=dict)
+    """Why a worker at an address is not listened to any more."""
 
     def owners(self) -> list[Owner]:
         """See ``Hub``.
@@ -131,46 +125,18 @@ class DaskHub:
         Raises:
             SetupError: no scheduler answers.
         """
-        load()
-        from distributed import Client  # noqa: PLC0415 - see load
-
-        asyncio.run(workers_of(self.address, self.certificates))
-        try:
-            self._client = Client(
-                self.address,
-                security=self.certificates.security(),
-                timeout=CONNECT_S,
-                set_as_default=False,
-                name=f"dutperf-{self.run}",
-            )
-        except (OSError, TimeoutError) as error:
-            raise no_scheduler(self.address, self.certificates) from error
-        found: list[Owner] = self._call(self._look())
-        self._looking = self._start(self._keep_looking())
+        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+        found: list[Owner] = self._start(self._begin()).result()
         return found
 
     def send(self, ticket: Ticket, to: str) -> None:
         """See ``Hub``."""
-        future = self._there.submit(
-            measure_ticket,
-            ticket.model_dump_json(),
-            key=ticket.key,
-            resources={resource(ticket.testbed): 1},
-            workers=[to],
-            allow_other_workers=False,
-            pure=False,
-        )
-        key = ticket.key
-        self._tasks[key], self._at[key] = future, to
-        future.add_done_callback(lambda done: self._done(key, done))
+        self._at[ticket.key] = to
+        self._start(self._measured(ticket, to))
 
     def take_back(self, key: str, address: str) -> None:
         """See ``Hub``."""
-        future = self._tasks.pop(key, None)
         self._at.pop(key, None)
-        if future is not None:
-            with contextlib.suppress(Exception):  # Dask's own, of any kind
-                future.cancel(force=True)
         self._start(self._stop(address, [key]))
 
     def next(self, timeout_s: float) -> Happening | None:
@@ -185,59 +151,51 @@ class DaskHub:
 
     def answer(self, mail: Mail, answers: Mapping[int, str]) -> None:
         """See ``Hub``."""
-        told = {str(number): text for number, text in answers.items()}
 
         def give() -> None:
             waiting = self._answered.pop(mail.worker, None)
             if waiting is not None and not waiting.done():
-                waiting.set_result(told)
+                waiting.set_result(dict(answers))
 
         self._loop.call_soon_threadsafe(give)
 
     def close(self) -> None:
         """See ``Hub``."""
-        if self._client is None:
-            return
-        with contextlib.suppress(Exception):  # it may have gone, in any of Dask's ways
-            self._call(self._stop_all(), CONNECT_S)
-        with contextlib.suppress(Exception):
-            self._client.close(timeout=1 if self._gone else CONNECT_S)
+        with contextlib.suppress(TimeoutError):
+            self._start(self._end()).result(CONNECT_S)
+        self._loop.call_soon_threadsafe(self._loop.stop)
 
-    @property
-    def _there(self) -> Client:
-        assert self._client is not None  # noqa: S101 - owners() comes first
-        return self._client
-
-    @property
-    def _loop(self) -> asyncio.AbstractEventLoop:
-        loop: asyncio.AbstractEventLoop = self._there.loop.asyncio_loop  # type: ignore[union-attr]
-        return loop
-
-    def _call(self, coroutine: Any, timeout_s: float | None = None) -> Any:  # noqa: ANN401
-        return self._start(coroutine).result(timeout_s)
-
-    def _start(self, coroutine: Any) -> Future[Any]:  # noqa: ANN401
+    def _start(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)
 
-    def _done(self, key: str, future: Any) -> None:  # noqa: ANN401
-        """In a thread of Dask's: a task that came to an end, or to nothing."""
-        if future.status == "finished":
-            why = future.result()
-            if why:
-                self._happened.put(Refused(key, "" if why == GONE else why))
-        elif future.status == "error" and key in self._tasks:
-            self._happened.put(Refused(key, ""))
+    async def _begin(self) -> list[Owner]:
+        hello = Hello(name=self.run)
+        self._line = await connect(self.address, self.certificates, hello)
+        first = await self._line.receive()
+        self._there = first.workers if isinstance(first, Members) else []
+        self._reading = self._loop.create_task(self._read())
+        found = await asyncio.gather(*map(self._owner, self._there))
+        for owner in found:
+            self._follow(owner.address, owner)
+        self._begun = True
+        self._look()
+        return list(found)
 
-    async def _keep_looking(self) -> None:
-        """Tell who comes and goes, until the scheduler has gone."""
+    async def _read(self) -> None:
+        """All that the scheduler says, until it has gone."""
+        assert self._line  # noqa: S101 - see _begin
         try:
             while True:
-                await asyncio.sleep(_LOOK_EVERY_S)
-                await self._look(tell=True)
-        except asyncio.CancelledError:
-            raise
-        except Exception:  # noqa: BLE001 - Dask's own, of any kind
-            self._gone = True
+                match await self._line.receive():
+                    case Reply() as reply:
+                        waiting = self._replies.pop(reply.number, None)
+                        if waiting is not None and not waiting.done():
+                            waiting.set_result(reply)
+                    case Members(workers=workers):
+                        self._there = workers
+                        if self._begun:
+                            self._look()
+        except OSError:
             self._happened.put(
                 SetupError(
                     f"the scheduler at {self.address} has gone",
@@ -249,84 +207,119 @@ class DaskHub:
     def _again(self) -> str:
         return no_scheduler(self.address, self.certificates).hint.partition(": ")[2]
 
-    async def _look(self, *, tell: bool = False) -> list[Owner]:
+    def _look(self) -> None:
         """Fetch from those that are there; forget those that are not."""
-        scheduler = self._there.scheduler
-        told = await asyncio.wait_for(scheduler.identity(n_workers=-1), 30)  # type: ignore[union-attr]
-        there = [
-            address
-            for address, worker in told["workers"].items()
-            if any(name.startswith(resource("")) for name in worker["resources"])
-        ]
-        for address in set(self._fetching) - set(there):
-            self._fetching.pop(address).cancel()
+        for address in set(self._following) - set(self._there):
+            self._following.pop(address).cancel()
             self._happened.put(Went(address))
-        came = [address for address in there if address not in self._fetching]
-        found = await asyncio.gather(*(self._owner(address) for address in came))
-        for owner in found:
-            task = asyncio.ensure_future(self._fetch(owner.address))
-            self._fetching[owner.address] = task
-            if tell:
+        for address in self._there:
+            if address not in self._following:
+                self._follow(address, None)
+
+    def _follow(self, address: str, owner: Owner | None) -> None:
+        task = self._loop.create_task(self._meet_and_fetch(address, owner))
+        self._following[address] = task
+
+    async def _meet_and_fetch(self, address: str, owner: Owner | None) -> None:
+        """As long as the worker is there; one that is silent may speak again."""
+        while True:
+            if owner is None:
+                owner = await self._owner(address)
                 self._happened.put(Came(owner))
-        return list(found)
+            if owner.claim is None:
+                return
+            try:
+                await self._fetch(address)
+            except DutperfError as error:
+                self._foul[address] = why = f"{error.message}\n{error.hint}"
+                for key in [key for key, at in self._at.items() if at == address]:
+                    self._happened.put(Refused(key, why))
+                return
+            except (OSError, TimeoutError):
+                self._happened.put(Went(address))
+                await asyncio.sleep(_LOOK_AGAIN_S)
+                owner = None
 
     async def _owner(self, address: str) -> Owner:
         asked_s = time.time()
         try:
-            text = await self._to(address, op="dutperf_claim")
+            text = await self._ask(address, "claim")
             claim = claim_of(text, f"the worker at {address}")
         except DutperfError as error:
             return Owner(address, None, trouble=f"{error.message}\n{error.hint}")
-        except Exception:  # noqa: BLE001 - Dask's own, of any kind
+        except (OSError, TimeoutError):
             return Owner(address, None, trouble=f"the worker at {address} is silent")
         ahead_s = claim.time_s - (asked_s + time.time()) / 2
         return Owner(address, claim, ahead_s)
 
     async def _fetch(self, address: str) -> None:
-        """One batch after the other, as long as the worker is there."""
-        answers: dict[str, str] = {}
+        """One batch after the other."""
+        answers: dict[int, str] = {}
         while True:
-            try:
-                text = await self._to(
-                    address, op="dutperf_fetch", run=self.run, answers=answers
-                )
-                envelopes = envelopes_of(text, f"the worker at {address}")
-            except DutperfError as error:
-                self._happened.put(SetupError(error.message, error.hint))
-                return
-            except Exception:  # noqa: BLE001 - of any kind: it has gone, see _look
-                self._happened.put(Went(address))
-                await asyncio.sleep(_LOOK_EVERY_S)
-                self._fetching.pop(address, None)
-                return
+            text = await self._ask(address, "fetch", run=self.run, answers=answers)
+            envelopes = envelopes_of(text, f"the worker at {address}")
             answers = await self._answers(address, Mail(address, envelopes))
 
-    async def _answers(self, address: str, mail: Mail) -> dict[str, str]:
+    async def _answers(self, address: str, mail: Mail) -> dict[int, str]:
         """Of the run, which may be writing long results: the worker is told to wait."""
         if not mail.envelopes:
             return {}
-        waiting = asyncio.get_running_loop().create_future()
+        waiting = self._loop.create_future()
         self._answered[address] = waiting
         self._happened.put(mail)
         while not waiting.done():
             await asyncio.wait({waiting}, timeout=_KEEP_ALIVE_S)
             if not waiting.done():
-                with contextlib.suppress(Exception):  # it is fetched from again
-                    await self._to(address, op="dutperf_alive", run=self.run)
-        told: dict[str, str] = waiting.result()
+                await self._ask(address, "alive", run=self.run)
+        told: dict[int, str] = waiting.result()
         return told
 
-    async def _to(self, address: str, **message: Any) -> Any:  # noqa: ANN401
-        return await self._there.scheduler.proxy(worker=address, msg=message)  # type: ignore[union-attr]
+    async def _measured(self, ticket: Ticket, to: str) -> None:
+        try:
+            text = ticket.model_dump_json()
+            why = self._foul.get(to) or await self._ask(
+                to, "measure", None, ticket=text
+            )
+        except OSError:  # it has gone, see _look
+            return
+        except DutperfError as error:
+            why = f"{error.message}\n{error.hint}"
+        if why:
+            self._happened.put(Refused(ticket.key, "" if why == GONE else why))
+
+    async def _ask(
+        self,
+        to: str,
+        what: Literal["claim", "fetch", "alive", "stop", "measure"],
+        timeout_s: float | None = _SILENT_S,
+        **keys: Any,  # noqa: ANN401 - those of Call
+    ) -> str:
+        """Raises OSError or TimeoutError if the worker has gone, or says nothing."""
+        assert self._line  # noqa: S101 - see _begin
+        number = next(self._numbers)
+        self._replies[number] = self._loop.create_future()
+        try:
+            self._line.send(Call(number=number, to=to, what=what, **keys))
+            reply = await asyncio.wait_for(self._replies[number], timeout_s)
+        finally:
+            self._replies.pop(number, None)
+        if reply.refused:
+            raise ConnectionError(reply.refused)
+        return reply.text
 
     async def _stop(self, address: str, keys: list[str]) -> None:
-        with contextlib.suppress(Exception):  # it has gone, so it has ended
-            await self._to(address, op="dutperf_stop", keys=keys)
+        with contextlib.suppress(OSError, TimeoutError):  # it has gone, so it has ended
+            await self._ask(address, "stop", CONNECT_S, keys=keys)
 
-    async def _stop_all(self) -> None:
-        if self._looking:
-            self._looking.cancel()
-        for task in self._fetching.values():
+    async def _end(self) -> None:
+        for task in self._following.values():
             task.cancel()
-        for key, address in () if self._gone else self._at.items():
-            await self._stop(address, [key])
+        if self._line and not self._reading.done():
+            at = list(self._at.items())
+            await asyncio.gather(*(self._stop(address, [key]) for key, address in at))
+        if self._line:
+            await self._line.close()
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for each in left:
+            each.cancel()
+        await asyncio.gather(*left, return_exceptions=True)

@@ -22,6 +22,8 @@ from dutperf.run.jobs import Job
 
 TICKET_VERSION = 1
 """Rises with whatever an older worker would measure wrongly, or not at all."""
+GONE = "gone"
+"""What a worker answers to a ticket whose end it could not tell."""
 
 
 class Ticket(Stored):
@@ -48,7 +50,6 @@ class Claim(Stored):
 
     version: int = TICKET_VERSION
     dutperf_version: str = __version__
-    dask_version: str
     host: str
     is_root: bool
     is_simulated: bool

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from dutperf.config import PlannedTestbed, Testbed
 from dutperf.errors import DutperfError, InputError
-from dutperf.remote.hub import Owner
+from dutperf.remote.messages import Claim
 from dutperf.results.changes import differences, listed
 
 _ITS_OWN = {
@@ -26,6 +26,21 @@ _ITS_OWN = {
     "right",
 }
 """Keys that may differ between equal testbeds; of the sides the devices of ports."""
+
+
+@dataclass(frozen=True)
+class Owner:
+    """A worker: its claim, or why it cannot be used; ``ahead_s``: of its clock."""
+
+    address: str
+    claim: Claim | None
+    ahead_s: float = 0.0
+    trouble: str = ""
+
+    @property
+    def shown(self) -> str:
+        """For messages."""
+        return f"{self.claim.host} ({self.address})" if self.claim else self.address
 
 
 @dataclass(frozen=True)

@@ -113,13 +113,13 @@ class Post:
         with self._lock:
             self._box(run).heard_s = self._clock()
 
-    async def fetch(self, run: str, answers: dict[str, str]) -> str:
+    async def fetch(self, run: str, answers: dict[int, str]) -> str:
         """Give ``answers`` by number; what was said since, after a while if nothing."""
         with self._lock:
             self._forget_long_gone()
             box = self._box(run)
             box.heard_s = self._clock()
-            self._answers.update({int(n): text for n, text in answers.items()})
+            self._answers.update(answers)
             self._lock.notify_all()
         if not box.waiting:
             box.fetching.clear()

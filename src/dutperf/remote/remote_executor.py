@@ -28,11 +28,10 @@ from dutperf.procedures.events import (
     TrialMoved,
     TrialStarted,
 )
-from dutperf.remote.hub import Came, Hub, Owner, Refused, Went
+from dutperf.remote.hub import Came, Hub, Refused, Went
 from dutperf.remote.messages import (
     Begun,
     Ended,
-    Envelope,
     Failure,
     Finished,
     Known,
@@ -48,7 +47,7 @@ from dutperf.remote.messages import (
     Ticket,
     Told,
 )
-from dutperf.remote.owners import Place, nobody_owns, place_for
+from dutperf.remote.owners import Owner, Place, nobody_owns, place_for
 from dutperf.results import Environment, ResultsDirectory, TrialRecord
 from dutperf.results.storage import write_atomically
 from dutperf.run.jobs import Job, OnOutcome
@@ -224,8 +223,8 @@ class RemoteExecutor:
                 self._went(address)
             case Refused(key, why):
                 self._refused(key, why)
-            case Mail(_, envelopes):
-                self.hub.answer(happened, dict(self._answers(envelopes)))
+            case Mail():
+                self.hub.answer(happened, dict(self._answers(happened)))
 
     def _went(self, address: str) -> None:
         owner = self._owners.pop(address, None)
@@ -256,11 +255,16 @@ class RemoteExecutor:
     def _by_key(self, key: str) -> _Stay | None:
         return next((s for s in self._open.values() if s.key == key), None)
 
-    def _answers(self, envelopes: Sequence[Envelope]) -> Iterator[tuple[int, str]]:
+    def _answers(self, mail: Mail) -> Iterator[tuple[int, str]]:
         finished: list[tuple[int, _Stay, TrialRecord]] = []
-        for envelope in envelopes:
+        for envelope in mail.envelopes:
             number, message = envelope.number, envelope.message
             stay = self._by_key(envelope.key)
+            if stay and stay.place is None:
+                stay = None
+            if stay and not _may_say(stay, mail.worker, message):
+                self._foul(stay, mail.worker)
+                stay = None
             if stay and isinstance(message, Finished):
                 finished.append((number, stay, message.record))
                 continue  # nothing of it follows before the answer
@@ -269,6 +273,20 @@ class RemoteExecutor:
                 yield number, answer
         if finished:
             yield from self._stored(finished)
+
+    def _foul(self, stay: _Stay, worker: str) -> None:
+        """Only its own testbed suffers from a worker that tells of what is not its."""
+        owner = self._owners.get(worker)
+        error = InputError(
+            f"the worker on {owner.shown if owner else worker} tells of test cases "
+            "that it was not asked to measure",
+            "see that host: its dutperf is not what it should be",
+        )
+        if stay.place and stay.place.owner.address == worker:
+            self.hub.take_back(stay.key, worker)
+            self._give_up(stay, error)
+        else:
+            self.on_event(Notice(error.message))
 
     def _taken(self, stay: _Stay | None, message: Message) -> str:
         """Do what a message says; the answer to it, if it waits for one."""
@@ -377,6 +395,23 @@ class RemoteExecutor:
 
     def _cell(self, name: str) -> Cell:
         return self._cells[name]
+
+
+def _may_say(stay: _Stay, worker: str, message: Message) -> bool:
+    """Whether it is of the testbed that ``worker`` was asked to measure."""
+    if stay.place is None or stay.place.owner.address != worker:
+        return False
+    cells = [job.cell.id for job in stay.visit.jobs]
+    match message:
+        case Finished(record=record):
+            return record.cell in cells and record.place in (stay.name, stay.visit.name)
+        case Measured(result=result):
+            return result.id in cells
+        case OnCell(cell=cell) | OnTrial(cell=cell):
+            return cell in cells
+        case Opened(environment=environment):
+            return environment.place == stay.visit.name
+    return True
 
 
 def _span(seconds: float) -> str:

@@ -1,26 +1,36 @@
-"""Who may take part: TLS by certificates, or this machine alone.
+"""Who may take part: TLS for all, and certificates that one CA has signed.
 
-Whoever reaches a scheduler can have its workers run anything, and workers are root. So
-without certificates nothing listens, and nothing is asked, but on the loopback.
+Jobs are measured by root, so there is no way in without a certificate. Whoever measures
+on one machine alone needs to do nothing: the scheduler makes keys that only its own
+account can read.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import os
+import re
+import shutil
 import socket
+import ssl
+import stat
+import subprocess
+import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from dutperf.errors import InputError
-
-if TYPE_CHECKING:
-    from distributed import Security
+from dutperf.errors import InputError, SetupError
 
 LOOPBACK = "127.0.0.1"
 PORT = 8786
-_HINT = "give --tls-ca, --tls-cert and --tls-key, and an address tls://HOST:PORT"
+SCHEDULER, RUN, WORKER = "scheduler", "run", "worker"
+MAKE_KEYS = "dutperf worker --make-keys DIR --host NAME"
+_OPTIONS = "--tls-ca, --tls-cert and --tls-key"
+_FOLDER_OF_CA = "ca"
+_CA, _CERT, _KEY, _CA_KEY = "ca.pem", "cert.pem", "key.pem", "ca-key.pem"
+_DAYS = "3650"
 
 
 @dataclass(frozen=True)
@@ -33,10 +43,11 @@ class Certificates:
 
     @property
     def given(self) -> bool:
-        """Whether TLS is asked for.
+        """Whether there are any.
 
         Raises:
-            InputError: only some were given, or a file cannot be read.
+            InputError: only some were given, a file cannot be read, or others may read
+                the key.
         """
         files = {"--tls-ca": self.ca, "--tls-cert": self.cert, "--tls-key": self.key}
         missing = [option for option, file in files.items() if file is None]
@@ -45,27 +56,159 @@ class Certificates:
         if missing:
             raise InputError(
                 f"{' and '.join(missing)} must be given, too: TLS needs all three",
-                "the CA's certificate, and this host's certificate and key, in PEM",
+                f"{MAKE_KEYS} makes them",
             )
         for option, file in files.items():
             try:
                 (file or Path()).read_bytes()
             except OSError as error:
                 raise InputError(f"{option} {file}: {error.strerror}") from error
+        _check_private(self.key or Path())
         return True
 
-    def security(self) -> Security:
-        """Dask's; without certificates plain TCP."""
-        from distributed import Security  # noqa: PLC0415 - Dask takes a while to load
+    def or_own(self, role: str) -> Certificates:
+        """These, or if none were given those of this account; see ``own_keys``.
 
-        if not self.given:
-            return Security(require_encryption=False)
-        pairs = {
-            f"tls_{role}_{what}": str(file)
-            for role in ("client", "scheduler", "worker")
-            for what, file in (("cert", self.cert), ("key", self.key))
-        }
-        return Security(tls_ca_file=str(self.ca), require_encryption=True, **pairs)
+        Raises:
+            InputError: there are none, or they cannot be used.
+        """
+        if self.given:
+            return self
+        folder = own_keys()
+        if role == SCHEDULER and not folder.exists():
+            make_keys(folder, [WORKER])
+        if not folder.exists():
+            raise InputError(
+                f"no keys: {_OPTIONS} are missing, and this account has none "
+                f"in {folder}",
+                "on one machine: start dutperf scheduler first, by the same user; "
+                f"between users or machines: {MAKE_KEYS}",
+            )
+        _check_private(folder)
+        files = (folder / role / name for name in (_CA, _CERT, _KEY))
+        own = Certificates(*files)
+        return own if own.given else self
+
+    def context(self, *, is_server: bool) -> ssl.SSLContext:
+        """TLS that asks the other side for a certificate of the same CA.
+
+        Raises:
+            InputError: a file is not what it should be.
+        """
+        kind = ssl.PROTOCOL_TLS_SERVER if is_server else ssl.PROTOCOL_TLS_CLIENT
+        context = ssl.SSLContext(kind)
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.check_hostname = False  # what it may be is said, not where it is
+        context.verify_mode = ssl.CERT_REQUIRED
+        try:
+            context.load_verify_locations(self.ca)
+            context.load_cert_chain(self.cert or "", self.key)
+        except ssl.SSLError as error:
+            raise InputError(
+                f"{self.ca}, {self.cert} and {self.key} are no certificates and their "
+                f"key: {error.reason}",
+                f"{MAKE_KEYS} makes them",
+            ) from error
+        return context
+
+
+def own_keys() -> Path:
+    """The folder with keys of this account, for its own machine."""
+    user = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(user) / "dutperf" / "keys"
+
+
+def make_keys(folder: Path, hosts: Sequence[str]) -> list[Path]:
+    """Make a CA, and a key for the scheduler, for runs and for each worker's host.
+
+    What is there already stays, so that hosts can be added. Returns the folders that
+    are new; each has ``ca.pem``, ``cert.pem`` and ``key.pem``.
+
+    Raises:
+        InputError: a host cannot be called so.
+        SetupError: openssl is missing or fails, or the folder cannot be written.
+    """
+    for host in hosts:
+        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", host) or host in (
+            _FOLDER_OF_CA,
+            SCHEDULER,
+            RUN,
+        ):
+            raise InputError(
+                f"--host {host}: no name for a key",
+                "letters, digits, '.', '_' and '-', up to 64; not ca, scheduler or run",
+            )
+    roles = {SCHEDULER: SCHEDULER, RUN: RUN} | dict.fromkeys(hosts, WORKER)
+    ca = folder / _FOLDER_OF_CA
+    try:
+        folder.mkdir(0o700, parents=True, exist_ok=True)
+        _check_private(folder)
+        if not ca.exists():
+            extensions = ["basicConstraints=critical,CA:TRUE"]
+            _make(ca, "/CN=dutperf", extensions, key=_CA_KEY, cert=_CA)
+        new = [name for name in roles if not (folder / name).exists()]
+        for name in new:
+            purpose = "serverAuth" if roles[name] == SCHEDULER else "clientAuth"
+            extensions = [
+                "basicConstraints=critical,CA:FALSE",
+                f"extendedKeyUsage={purpose}",
+            ]
+            subject = f"/OU={roles[name]}/CN={name}"
+            _make(folder / name, subject, extensions, ca=ca)
+    except OSError as error:
+        raise SetupError(f"cannot make keys in {folder}: {error.strerror}") from error
+    return [folder / name for name in new]
+
+
+def _make(
+    folder: Path,
+    subject: str,
+    extensions: Sequence[str],
+    ca: Path | None = None,
+    key: str = _KEY,
+    cert: str = _CERT,
+) -> None:
+    """A key and its certificate, signed by ``ca`` or itself: ``folder``, whole."""
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".new-") as made:
+        command = [
+            *("openssl", "req", "-x509", "-config", "/dev/stdin", "-days", _DAYS),
+            *("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"),
+            *("-keyout", f"{made}/{key}", "-out", f"{made}/{cert}", "-subj", subject),
+            *(word for each in extensions for word in ("-addext", each)),
+        ]
+        if ca:
+            command += ["-CA", str(ca / _CA), "-CAkey", str(ca / _CA_KEY)]
+            shutil.copy(ca / _CA, made)
+        try:
+            done = subprocess.run(
+                command,
+                input="[req]\ndistinguished_name = dn\n[dn]\n",
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+        except FileNotFoundError as error:
+            raise SetupError(
+                "openssl is missing, which makes the keys", "apt install openssl"
+            ) from error
+        if done.returncode:
+            raise SetupError(f"openssl failed: {done.stderr.strip()}")
+        Path(made).rename(folder)
+
+
+def _check_private(path: Path) -> None:
+    """Refuse a key, or a folder of keys, that others may read or write."""
+    found = path.stat()
+    if found.st_uid != os.geteuid():
+        raise InputError(
+            f"{path} belongs to another user",
+            "use keys of your own: copy them, or start this as that user",
+        )
+    if stat.S_IMODE(found.st_mode) & 0o077:
+        raise InputError(
+            f"others may read {path}: whoever has a key has dutperf measure as root",
+            f"chmod go= {path}",
+        )
 
 
 def checked_address(address: str, certificates: Certificates) -> str:
@@ -74,8 +217,7 @@ def checked_address(address: str, certificates: Certificates) -> str:
     Raises:
         InputError: it is none, or not one that may be asked like that.
     """
-    kind = "tls" if certificates.given else "tcp"
-    full = address if "://" in address else f"{kind}://{address}"
+    full = address if "://" in address else f"tls://{address}"
     try:
         parts = urlsplit(full)
         host, port = parts.hostname, parts.port
@@ -84,24 +226,21 @@ def checked_address(address: str, certificates: Certificates) -> str:
     if not host or parts.scheme not in ("tcp", "tls"):
         raise InputError(
             f"{address} is not the address of a scheduler",
-            f"it is like tcp://{LOOPBACK}:{PORT}, or with certificates tls://HOST:{PORT}",
+            f"it is like tls://{LOOPBACK}:{PORT}",
         )
-    if parts.scheme != kind:
+    shown = f"[{host}]" if ":" in host else host
+    full = f"tls://{shown}:{port or PORT}"
+    if parts.scheme != "tls":
         raise InputError(
-            f"{address}: certificates were given, which tcp:// does not use"
-            if kind == "tls"
-            else f"{address} needs certificates",
-            f"with certificates the address is tls://{host}:{port or PORT}"
-            if kind == "tls"
-            else "give --tls-ca, --tls-cert and --tls-key",
+            f"{address} is without encryption, so anybody may measure as root",
+            f"all is by TLS: {full}",
         )
     check_loopback(host, certificates)
-    shown = f"[{host}]" if ":" in host else host
-    return f"{kind}://{shown}:{port or PORT}"
+    return full
 
 
 def check_loopback(host: str, certificates: Certificates) -> None:
-    """Refuse anything but the loopback without certificates.
+    """Refuse other machines where no certificates were given.
 
     Raises:
         InputError: ``host`` is elsewhere, or nobody knows it.
@@ -113,11 +252,10 @@ def check_loopback(host: str, certificates: Certificates) -> None:
     except OSError as error:
         raise InputError(
             f"no host is called {host}: {error.strerror or error}",
-            "give an address like tcp://HOST:PORT",
+            "give an address like tls://HOST:PORT",
         ) from error
     if not all(ipaddress.ip_address(str(each)).is_loopback for each in found):
         raise InputError(
-            f"{host} is not this machine: without TLS only the loopback is used, as "
-            "whoever reaches a scheduler can have its workers run anything",
-            _HINT,
+            f"{host} is not this machine: between machines each needs a key of its own",
+            f"{MAKE_KEYS} makes them; then give {_OPTIONS}",
         )

@@ -7,7 +7,9 @@ first, and taken from there, as in a run that is resumed.
 
 from __future__ import annotations
 
+import os
 import shutil
+import socket
 import tempfile
 import threading
 from collections.abc import Collection, Iterable, Sequence
@@ -15,9 +17,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from dutperf import lab
 from dutperf.config import PlannedTestbed, Testbed
 from dutperf.defects import defect
-from dutperf.errors import DutperfError
+from dutperf.errors import DutperfError, InputError
 from dutperf.procedures.events import (
     CellStarted,
     Event,
@@ -27,7 +30,9 @@ from dutperf.procedures.events import (
     TrialStarted,
 )
 from dutperf.remote.messages import (
+    GONE,
     Begun,
+    Claim,
     Ended,
     Failure,
     Finished,
@@ -44,6 +49,7 @@ from dutperf.remote.messages import (
     Told,
     ticket_of,
 )
+from dutperf.remote.owners import Owner, place_for
 from dutperf.remote.post import Post, RunGoneError
 from dutperf.results import Environment, NotMeasured, TrialRecord
 from dutperf.results.counting import counting
@@ -51,8 +57,6 @@ from dutperf.run.jobs import Job, Outcome
 from dutperf.run.local_executor import Surroundings, Visit
 
 _LOG_BYTES = 200_000
-GONE = "gone"
-"""What a task returns that could not tell its end."""
 
 
 @dataclass
@@ -63,39 +67,62 @@ class Workshop:
     around: Surroundings
     testbeds: Sequence[Testbed]
     labs: Sequence[str]
+    is_simulated: bool = False
 
     def __post_init__(self) -> None:
         names = [*(testbed.name for testbed in self.testbeds), *self.labs]
         self.held = {name: threading.Lock() for name in names}
-        """Dask sends a testbed one ticket at a time; one that was given up may last."""
+        """Runs queue for a testbed."""
+
+    def claim(self, time_s: float) -> Claim:
+        """What it says of itself, at ``time_s`` since 1970."""
+        return Claim(
+            host=socket.gethostname(),
+            is_root=os.geteuid() == 0,
+            is_simulated=self.is_simulated,
+            time_s=time_s,
+            testbeds=list(self.testbeds),
+            labs=list(self.labs),
+        )
 
 
-_HERE: list[Workshop] = []
-
-
-def set_up(workshop: Workshop) -> None:
-    """This process is a worker now."""
-    _HERE[:] = [workshop]
-
-
-def measure_ticket(text: str) -> str:
+def measure_ticket(workshop: Workshop, text: str) -> str:
     """Measure the jobs of a ticket; all that comes of it is told by the post.
 
-    This is what Dask calls, in a thread; the text that it returns is empty, or why
-    there is no post, or ``GONE``.
+    The text that it returns is empty, or why nothing was measured, or ``GONE``.
     """
-    if not _HERE:
-        return "it was not started by 'dutperf worker'"
-    workshop = _HERE[0]
     try:
         ticket = ticket_of(text, "the run")
+        _check_owned(workshop, ticket)
     except DutperfError as error:
         return f"{error.message}\n{error.hint}"
-    lock = workshop.held.get(ticket.testbed)
-    if lock is None:
-        return f"it does not own {ticket.testbed}"
-    with lock:
+    with workshop.held[ticket.testbed]:
         return "" if _measure(workshop, ticket) else GONE
+
+
+def _check_owned(workshop: Workshop, ticket: Ticket) -> None:
+    """A run says what is measured, not where or what is executed there: that is ours.
+
+    Raises:
+        InputError: the testbed is another one than the worker's own file or lab says.
+    """
+    own = [Owner("here", workshop.claim(0.0))]
+    for planned in (job.planned for job in ticket.jobs):
+        place = place_for(planned, own)
+        if place is None or (place.testbed, place.stands_in) != (
+            ticket.testbed,
+            ticket.stands_in is not None,
+        ):
+            raise InputError(f"it does not own {planned.name}", "see its --testbed")
+        if (
+            planned.lab
+            and planned.testbed.hooks
+            != planned.as_asked(lab.plan(planned.lab.name)).hooks
+        ):
+            raise InputError(
+                f"the hooks of {planned.name} are not those of the lab",
+                "install the same dutperf on all hosts",
+            )
 
 
 def _measure(workshop: Workshop, ticket: Ticket) -> bool:
