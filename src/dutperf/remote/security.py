@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from dutperf.errors import InputError
+from dutperf.plain_files import read_plain
 
 if TYPE_CHECKING:
     from distributed import Security
@@ -49,7 +50,7 @@ class Certificates:
             )
         for option, file in files.items():
             try:
-                (file or Path()).read_bytes()
+                read_plain(file or Path())
             except OSError as error:
                 raise InputError(f"{option} {file}: {error.strerror}") from error
         return True
