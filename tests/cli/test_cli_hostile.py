@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
 import sys
 import unicodedata
 from pathlib import Path
@@ -197,3 +199,36 @@ def test_a_hook_that_prints_escapes(
         if stored.is_file():
             text = stored.read_text("utf-8")
             assert visible(text) == text, stored
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "run FIFO",
+        "run --dry-run FIFO",
+        "verify FIFO",
+        "verify DIR",
+        "report DIR",
+        "evidence DIR",
+        "export DIR --format csv",
+        "compare DIR DIR",
+    ],
+)
+def test_a_fifo_in_place_of_a_file_is_refused_and_not_waited_for(
+    tmp_path: Path, command: str
+) -> None:
+    fifo, run = tmp_path / "fifo", tmp_path / "run"
+    run.mkdir()
+    for path in (fifo, *(run / f for f in ("results.json", "journal.jsonl"))):
+        os.mkfifo(path)
+    told = command.replace("FIFO", str(fifo)).replace("DIR", str(run)).split()
+    done = subprocess.run(
+        [sys.executable, "-c", "from dutperf.cli.main import main; main()", *told],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "error: " in done.stderr
+    assert "Traceback" not in done.stderr

@@ -328,8 +328,6 @@ def test_a_copy_of_all_is_not_believed_before_it_is_read(
 def test_nothing_is_left_of_what_does_not_count(runs: Path) -> None:
     rows_of(runs)
     (runs / INDEX / "staging-of-a-killed-one").mkdir()
-    (runs / INDEX / "results" / "month=x").mkdir()
-    (runs / INDEX / "results" / "month=x" / "left.parquet").write_text("half")
     shutil.rmtree(runs / "night02")
     rows_of(runs)
     home = runs / INDEX
@@ -340,6 +338,48 @@ def test_nothing_is_left_of_what_does_not_count(runs: Path) -> None:
     there = {str(path.relative_to(home)) for path in home.rglob("*.parquet")}
     assert there == counting
     assert not list(home.glob("staging-*"))
+
+
+@pytest.mark.parametrize("name", ["", "results", "lock", "staging-x"])
+def test_no_link_leads_an_index_elsewhere(
+    runs: Path, tmp_path: Path, name: str
+) -> None:
+    victim = tmp_path / "victim"
+    (victim / "staging-mine").mkdir(parents=True)
+    (victim / "mine.parquet").write_text("mine")
+    link = runs / INDEX / name
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(victim)
+    told: list[str] = []
+    same(rows_of(runs, told), read_one_by_one(runs))
+    assert sorted(path.name for path in victim.iterdir()) == [
+        "mine.parquet",
+        "staging-mine",
+    ]
+    assert any("is a link, or has one in it" in line for line in told)
+    assert link.is_symlink()
+
+
+def test_files_that_no_index_of_ours_listed_stay(runs: Path) -> None:
+    rows_of(runs)
+    kept = runs / INDEX / "results" / "mine.parquet"
+    kept.write_text("mine")
+    shutil.rmtree(runs / "night02")
+    rows_of(runs)
+    assert kept.read_text() == "mine"
+
+
+def test_an_index_that_names_files_elsewhere_removes_none(runs: Path) -> None:
+    rows_of(runs)
+    mine = runs / "mine"
+    mine.write_text("mine")
+    _with(superseded=["../mine"])(runs / INDEX)
+    told: list[str] = []
+    rows_of(runs, told)
+    shutil.rmtree(runs / "night02")
+    rows_of(runs)
+    assert mine.read_text() == "mine"
+    assert any("it names files elsewhere" in line for line in told)
 
 
 def test_who_reads_keeps_the_files_that_another_replaces(runs: Path) -> None:

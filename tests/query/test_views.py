@@ -344,6 +344,11 @@ SECRET = "not for SQL"  # noqa: S105 - a file's content
         "drop view results; drop table nowhere",
         "drop view results; from trials",
         "copy results to '{directory}/.dutperf-index/x.parquet'",
+        "explain analyze copy results to '{directory}/.dutperf-index/x.parquet'",
+        "EXPLAIN (ANALYZE) copy results to '{directory}/.dutperf-index/x.parquet'",
+        "explain /**/ analyze copy results to '{directory}/.dutperf-index/x.parquet'",
+        "from trials; explain analyze copy trials to '{directory}/x.parquet'",
+        "explain analyze drop view results",
     ],
 )
 def test_sql_reads_and_writes_no_file_and_changes_no_setting(
@@ -360,6 +365,13 @@ def test_sql_reads_and_writes_no_file_and_changes_no_setting(
     assert SECRET not in caught.value.message
     assert file.read_text() == SECRET
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_select_can_be_explained(base: Path) -> None:
+    database = query.connect([base])
+    for how in ("explain", "explain analyze", "EXPLAIN (ANALYZE, FORMAT json)"):
+        found = query.selected(database, f"{how} from trials")
+        assert len(list(found.rows())) == 1
 
 
 def test_views_agree_with_what_is_stored_of_a_run(base: Path) -> None:

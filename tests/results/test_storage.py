@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from dutperf.errors import SetupError
-from dutperf.results.storage import storage_error, write_atomically
+from dutperf.results.storage import append_line, lock, storage_error, write_atomically
 
 
 @pytest.mark.parametrize(
@@ -34,6 +35,29 @@ def test_each_failure_names_file_reason_and_remedy(number: int, remedy: str) -> 
 
 def test_an_os_error_without_number_keeps_its_words() -> None:
     assert "odd" in storage_error(OSError("odd"), Path("f")).message
+
+
+def test_a_link_that_waits_under_a_files_new_name_is_not_written_through(
+    tmp_path: Path,
+) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (tmp_path / ".report.html.new").symlink_to(victim)
+    write_atomically(tmp_path / "report.html", "page")
+    assert victim.read_text() == "mine"
+    assert (tmp_path / "report.html").read_text() == "page"
+
+
+@pytest.mark.parametrize("change", [lambda file: append_line(file, "x"), lock])
+def test_no_link_is_followed_to_be_written(
+    tmp_path: Path, change: Callable[[Path], object]
+) -> None:
+    (tmp_path / "victim").write_text("mine")
+    (tmp_path / "journal.jsonl").symlink_to(tmp_path / "victim")
+    with pytest.raises(SetupError) as told:
+        change(tmp_path / "journal.jsonl")
+    assert told.value.hint.startswith("links are not followed")
+    assert (tmp_path / "victim").read_text() == "mine"
 
 
 def test_a_failed_replacement_keeps_the_old_content(

@@ -18,6 +18,7 @@ import contextlib
 import errno
 import itertools
 import os
+import re
 import signal
 import sys
 import time
@@ -87,6 +88,7 @@ class _Fault:
     def writing(self, descriptor: int, data: bytes) -> None:
         """In place of the function that writes a file."""
         name = Path(f"/proc/self/fd/{descriptor}").readlink().name
+        name = re.sub(r"\.[0-9a-f]{16}\.new$", ".new", name)
         if name == FILES.get(self.moment) and self._is_due(name):
             half = len(data) // 2
             self._write_all(descriptor, data[:half])

@@ -17,7 +17,7 @@ from dutperf.cli.json_print import print_versioned
 from dutperf.cli.options import AsJson
 from dutperf.csv_text import csv_lines
 from dutperf.errors import InputError
-from dutperf.results.storage import write_atomically
+from dutperf.results.storage import unfinished, write_atomically
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -94,12 +94,13 @@ def query(
     # Nobody else needs DuckDB, which takes a while to be loaded.
     from dutperf.query import connect, selected, write_parquet  # noqa: PLC0415
 
-    database = connect([place], show_notice, writes=parquet)
+    made = unfinished(parquet) if parquet else None
+    database = connect([place], show_notice, writes=made)
     if not sql:
         _list_views(database, as_json=as_json)
         return
-    if parquet:
-        write_parquet(database, sql, parquet)
+    if parquet and made:
+        write_parquet(database, sql, parquet, made)
         PatientConsole().out(parquet, highlight=False)
         return
     found = selected(database, sql)

@@ -16,6 +16,7 @@ from typing import Any
 from dutperf.compat import values
 from dutperf.compat.values import Adapted, Mode, Reader
 from dutperf.errors import InputError
+from dutperf.plain_files import read_plain
 from dutperf.protocol import DirectionName, IpVersion, Mac, Side
 
 NAME = "siitperf.conf"
@@ -150,7 +151,7 @@ def read_conf(path: Path) -> Conf:
         InputError: it cannot be read, or something in it is wrong; names file and line.
     """
     try:
-        text = path.read_bytes()[:_LONGEST].decode()
+        text = read_plain(path, _LONGEST).decode()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not text"
         raise InputError(

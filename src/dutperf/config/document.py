@@ -32,6 +32,7 @@ from dutperf.config.problem import (
 )
 from dutperf.errors import InputError
 from dutperf.nesting import is_nested_too_deeply
+from dutperf.plain_files import read_plain
 
 _LARGEST_FILE_BYTES = 100_000
 _DEEPEST = 20
@@ -124,8 +125,7 @@ def read_document(path: Path) -> Document:
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            content = file.read(_LARGEST_FILE_BYTES + 1)
+        content = read_plain(path, _LARGEST_FILE_BYTES + 1)
         if len(content) > _LARGEST_FILE_BYTES:
             raise InputError(
                 f"{path}: larger than {_LARGEST_FILE_BYTES} bytes", _START_FROM

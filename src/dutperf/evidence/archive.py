@@ -23,6 +23,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from dutperf.errors import InputError
+from dutperf.plain_files import open_plain
 from dutperf.results.storage import storing
 
 SUMS = "SHA256SUMS"
@@ -104,7 +105,10 @@ def opened(path: Path, most_bytes: int = MOST_BYTES) -> dict[str, bytes]:
         InputError: it is none, or not one that dutperf packs.
     """
     try:
-        with tarfile.open(path, "r:gz") as archive:
+        with (
+            open_plain(path) as file,
+            tarfile.open(fileobj=file, mode="r:gz") as archive,
+        ):
             return dict(_members(archive, path, most_bytes))
     except FileNotFoundError:
         raise InputError(

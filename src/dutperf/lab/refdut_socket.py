@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from dutperf.errors import InputError, SetupError
 from dutperf.lab import own_queue
 from dutperf.lab.asking import ask
+from dutperf.plain_files import read_plain
 from dutperf.protocol import DirectionName
 
 Behaviour = Mapping[str, Any]
@@ -344,7 +345,7 @@ def read_behaviour(path: Path) -> dict[str, Any]:
         InputError: no such file, or it is no JSON object.
     """
     try:
-        content = json.loads(path.read_text("utf-8"))
+        content = json.loads(read_plain(path))
     except OSError as error:
         raise InputError(
             f"cannot read {path}: {error.strerror}",

@@ -47,7 +47,7 @@ def connect(
         paths: results directories, or directories that have some at any depth;
             addresses that fsspec knows.
         notify: is told what cannot be read, and was left out.
-        writes: the only file that may be written (``select.write_parquet``).
+        writes: the only file that may be written; it is not there yet.
 
     Raises:
         InputError: there is no such directory, or no run in it that can be read.
@@ -64,19 +64,13 @@ def connect(
     directories = ", ".join(map(quoted, snapshot.directories))
     database.execute(f"set allowed_directories = [{directories}]")
     if writes:
-        allowed = quoted(str(unfinished(writes)))
-        database.execute(f"set allowed_paths = [{allowed}]")
+        database.execute(f"set allowed_paths = [{quoted(str(writes))}]")
     database.execute("set enable_external_access = false")
     database.execute("set lock_configuration = true")
     for view in VIEWS:
         for statement in _making(view, snapshot):
             database.execute(statement)
     return database
-
-
-def unfinished(path: Path) -> Path:
-    """Where a file is written before it gets its name: a reader never sees a part."""
-    return path.with_name(f".{path.name}.new")
 
 
 def _making(view: View[Any], snapshot: Snapshot) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from dutperf.errors import InputError
 from dutperf.query.columns import View
-from dutperf.query.database import unfinished
 from dutperf.results.storage import storing
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
+_EXPLAIN = re.compile(r"\s*explain\s+(analyze\s+)?(\([^()]*\)\s*)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -47,8 +49,18 @@ def selected(database: DuckDBPyConnection, sql: str) -> Selected:
     with told_in_a_line():
         asked = database.extract_statements(sql)
         kinds = duckdb.StatementType
-        reads = (kinds.SELECT, kinds.EXPLAIN, kinds.MULTI)  # the last one: PIVOT
-        if any(statement.type not in reads for statement in asked):
+        reads = (kinds.SELECT, kinds.MULTI)  # the last one: PIVOT
+        # EXPLAIN ANALYZE does what it explains.
+        explained = [
+            inside
+            for statement in asked
+            for inside in (
+                database.extract_statements(_EXPLAIN.sub("", statement.query, 1))
+                if statement.type == kinds.EXPLAIN
+                else [statement]
+            )
+        ]
+        if any(statement.type not in reads for statement in explained):
             raise InputError(
                 "SQL reads here, and changes nothing",
                 "begin it with SELECT; --output writes its rows to a file",
@@ -71,14 +83,16 @@ def count_rows(database: DuckDBPyConnection, view: View[Any]) -> int:
     return told
 
 
-def write_parquet(database: DuckDBPyConnection, sql: str, path: Path) -> None:
-    """Write what ``sql`` gives to ``path``, which ``database`` was opened for.
+def write_parquet(
+    database: DuckDBPyConnection, sql: str, path: Path, made: Path
+) -> None:
+    """Write what ``sql`` gives to ``path``, by ``made``, which ``database`` may write.
 
     Raises:
         InputError: the SQL is wrong, or a column has a type that Parquet has not.
         SetupError: the file cannot be written.
     """
-    found, made = selected(database, sql), unfinished(path)
+    found = selected(database, sql)
     try:
         with storing(path):
             with told_in_a_line():

@@ -22,6 +22,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from dutperf.errors import InputError, SetupError
+from dutperf.plain_files import read_plain
 
 LOOPBACK = "127.0.0.1"
 PORT = 8786
@@ -60,7 +61,7 @@ class Certificates:
             )
         for option, file in files.items():
             try:
-                (file or Path()).read_bytes()
+                read_plain(file or Path())
             except OSError as error:
                 raise InputError(f"{option} {file}: {error.strerror}") from error
         _check_private(self.key or Path())

@@ -8,6 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from dutperf.errors import InputError
+from dutperf.plain_files import open_plain
 from dutperf.results.journal import (
     JOURNAL,
     LONGEST_LINE_BYTES,
@@ -24,7 +25,9 @@ def is_running(directory: Path) -> bool:
     The lock that tells is a shared one, and given back at once.
     """
     try:
-        descriptor = os.open(directory / JOURNAL, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(
+            directory / JOURNAL, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
+        )
     except OSError:
         return False
     try:
@@ -79,7 +82,7 @@ class JournalFollower:
     def _whole_lines(self, most: int) -> list[tuple[int, bytes]]:
         """The next lines with their numbers."""
         try:
-            with self._file.open("rb") as file:
+            with open_plain(self._file) as file:
                 file.seek(self._at_byte)
                 lines = iter(lambda: file.readline(LONGEST_LINE_BYTES + 1), b"")
                 read = list(islice(lines, most))

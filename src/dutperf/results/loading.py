@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from dutperf import __version__
 from dutperf.errors import InputError
+from dutperf.plain_files import read_plain
 from dutperf.results.model import RESULTS_SCHEMA_VERSION
 from dutperf.results.stored import Stored
 from dutperf.results.upgrade import upgraded
@@ -41,7 +42,7 @@ def read_bytes(path: Path) -> bytes:
         InputError: it is missing or unreadable.
     """
     try:
-        return path.read_bytes()
+        return read_plain(path)
     except FileNotFoundError as error:
         raise InputError(
             f"{path} does not exist", "give the results directory of a run"

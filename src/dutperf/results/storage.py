@@ -10,12 +10,15 @@ import errno
 import fcntl
 import itertools
 import os
+import secrets
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from dutperf.errors import StorageError
 
+_NO_LINK = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+"""Neither a link's target nor a FIFO's reader is written to, or waited for."""
 _FULL = "free some space, or give a directory on another disk"
 _DENIED = "give a directory that this user may write to"
 _HINTS = {
@@ -28,6 +31,7 @@ _HINTS = {
     errno.ENOTDIR: "a part of the path is a file; give another directory",
     errno.ENAMETOOLONG: "give a shorter path",
     errno.ENOENT: "somebody removed it; give a directory that nobody cleans up",
+    errno.ELOOP: "links are not followed; put the file itself in its place",
     errno.EIO: "the disk reports errors; see the kernel log",
 }
 
@@ -71,15 +75,23 @@ def write_atomically(
     Raises:
         StorageError: the file system refused; an old content is still there.
     """
-    temporary = path.with_name(f".{path.name}.new")
+    temporary = unfinished(path)
     with storing(path, safe):
         try:
-            _write_synced(temporary, text.encode(), os.O_CREAT | os.O_TRUNC, more)
+            _write_synced(temporary, text.encode(), os.O_CREAT | os.O_EXCL, more)
             temporary.replace(path)
         except BaseException:  # an interrupt, too
             temporary.unlink(missing_ok=True)
             raise
         _sync_directory(path.parent)
+
+
+def unfinished(path: Path) -> Path:
+    """Where a file is written before it gets its name: a reader never sees a part.
+
+    In a directory that somebody else sent no link waits there: nobody knows the name.
+    """
+    return path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
 
 
 def create_exclusively(path: Path, text: str) -> None:
@@ -119,7 +131,7 @@ def cut(path: Path, size: int) -> None:
         StorageError: the file system refused, or the file is gone.
     """
     with storing(path):
-        descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_WRONLY | _NO_LINK)
         try:
             os.ftruncate(descriptor, size)
             os.fsync(descriptor)
@@ -138,7 +150,7 @@ def lock(path: Path) -> int:
         StorageError: the file cannot be opened.
     """
     with storing(path):
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | _NO_LINK)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -150,7 +162,7 @@ def lock(path: Path) -> int:
 def _write_synced(
     path: Path, data: bytes, flags: int, more: Iterable[bytes] = ()
 ) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC | flags, 0o644)
+    descriptor = os.open(path, os.O_WRONLY | _NO_LINK | flags, 0o644)
     try:
         before = os.fstat(descriptor).st_size
         try:

@@ -13,12 +13,13 @@ off.
 
 from __future__ import annotations
 
+import os
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from dutperf import __version__
 from dutperf.query.index.reading import Outcome, quoted
@@ -57,6 +58,7 @@ class Contents(Stored):
     directory: int
     runs: FileRecord
     tables: dict[str, list[FileRecord]]
+    superseded: list[str] = Field(default_factory=list)
 
 
 class UnusableError(Exception):
@@ -82,14 +84,22 @@ def load(home: Path) -> Contents | None:
         raise UnusableError(f"it is of dutperf {contents.dutperf_version}")
     if contents.directory != home.stat().st_ino:
         raise UnusableError("it was made elsewhere, and copied")
+    listed = [record.name for record in _records(contents)]
+    if any(_leads_out(name) for name in [*listed, *contents.superseded]):
+        raise UnusableError("it names files elsewhere")
     for record in _records(contents):
         if not _is_whole(home, record):
             raise UnusableError(f"{record.name} is damaged")
     return contents
 
 
-def save(home: Path, runs: FileRecord, tables: dict[str, list[FileRecord]]) -> Contents:
-    """From now on these files count.
+def save(
+    home: Path,
+    runs: FileRecord,
+    tables: dict[str, list[FileRecord]],
+    before: Contents | None,
+) -> Contents:
+    """From now on these files count, and what else counted ``before`` may go.
 
     Raises:
         StorageError: the file system refused; what counted before still does.
@@ -100,6 +110,11 @@ def save(home: Path, runs: FileRecord, tables: dict[str, list[FileRecord]]) -> C
         runs=runs,
         tables=tables,
     )
+    if before:
+        kept = {record.name for record in _records(contents)}
+        known = {*before.superseded, *(record.name for record in _records(before))}
+        there = (name for name in known - kept if (home / name).exists())
+        contents.superseded.extend(sorted(there))
     write_atomically(home / _CONTENTS, contents.stored_text() + "\n")
     return contents
 
@@ -117,11 +132,19 @@ def record_of(home: Path, path: Path, part: str = "") -> FileRecord:
 
 
 def sweep(home: Path, contents: Contents) -> None:
-    """Remove what does not count."""
-    kept = {home / record.name for record in _records(contents)}
-    for path in home.rglob("*.parquet"):
-        if path not in kept:
-            path.unlink(missing_ok=True)
+    """Remove what counted before: no file that this index did not list."""
+    for name in contents.superseded:
+        (home / name).unlink(missing_ok=True)
+
+
+def is_ours(home: Path) -> bool:
+    """Whether no link leads from it to somewhere else, and what is there is ours."""
+    if home.is_symlink():
+        return False
+    return not home.exists() or (
+        home.stat().st_uid == os.geteuid()
+        and not any(path.is_symlink() for path in home.rglob("*"))
+    )
 
 
 def stored_outcomes(
@@ -153,6 +176,10 @@ def _records(contents: Contents) -> Iterator[FileRecord]:
     yield contents.runs
     for records in contents.tables.values():
         yield from records
+
+
+def _leads_out(name: str) -> bool:
+    return PurePath(name).is_absolute() or ".." in PurePath(name).parts
 
 
 def _is_whole(home: Path, record: FileRecord) -> bool:

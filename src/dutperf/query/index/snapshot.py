@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dutperf.errors import InputError, StorageError
 from dutperf.query.columns import View
 from dutperf.query.index.bounded import bounded
-from dutperf.query.index.files import Contents
+from dutperf.query.index.files import Contents, is_ours
 from dutperf.query.index.places import INDEX, Found, LocalPlace, Place, place_of
 from dutperf.query.index.reading import ITS_PATH, Outcome, quoted
 from dutperf.query.index.tables import stored_columns
@@ -161,6 +161,11 @@ def _at(
     """The index at ``home``, up to date; what was left out is told."""
     with ExitStack() as own:
         with storing(home):
+            if not is_ours(home):
+                raise StorageError(
+                    f"{home} is a link, or has one in it, or is another user's",
+                    "remove it",
+                )
             there = home.exists()
         if there:
             _read(home, own)

@@ -85,7 +85,9 @@ class Updating:
         with storing(self._home):
             self._home.mkdir(parents=True, exist_ok=True)
             lock = os.open(
-                self._home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644
+                self._home / "lock",
+                os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK,
+                0o644,
             )
         try:
             busy.take_turn(lock, self._home / "lock", tell=self._notify)
@@ -151,7 +153,7 @@ class Updating:
             tables[table.name] = sorted(kept, key=lambda record: record.name)
         runs = self._home / f"runs-{token}.parquet"
         write_outcomes(database, runs, known)
-        contents = save(self._home, record_of(self._home, runs), tables)
+        contents = save(self._home, record_of(self._home, runs), tables, contents)
         shutil.rmtree(staging / "rows", ignore_errors=True)
         self._sweep(contents)
         return contents
@@ -194,7 +196,8 @@ def reading(home: Path, kind: int = fcntl.LOCK_SH) -> Iterator[bool]:
 
     With LOCK_EX nobody reads: if somebody does, it is not waited for.
     """
-    lock = os.open(home / "readers", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    flags = os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    lock = os.open(home / "readers", flags, 0o644)
     try:
         if kind == fcntl.LOCK_SH:
             busy.take_turn(lock, home / "readers", kind)
