@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,10 +16,17 @@ from typer.testing import CliRunner
 from dutperf.catalogue import PROCEDURES
 from dutperf.cli import app
 from dutperf.cli.examples import EXAMPLES
+from dutperf.cli.help_pages import show_help
 from dutperf.cli.option_help import brief
 
 COMMANDS: dict[str, Any] = get_command(app.app).commands  # type: ignore[attr-defined]
 MEASURING = sorted(PROCEDURES)
+
+
+def lines_of(commands: dict[str, Any], *before: str) -> Iterator[tuple[str, ...]]:
+    yield (*before, "--help")
+    for name, command in commands.items():
+        yield from lines_of(getattr(command, "commands", {}), *before, name)
 
 
 def help_of(*command: str) -> list[str]:
@@ -87,3 +97,44 @@ def test_a_description_is_told_as_far_as_it_has_room_and_its_default_always() ->
     assert brief("wait", 5) == "wait; default: 5"
     assert brief("wait; for late frames", 5) == "wait; for late frames; default: 5"
     assert brief(f"wait; {'x' * 60}; why; default: 5") == "wait; default: 5"
+
+
+@pytest.mark.parametrize("line", [(), *lines_of(COMMANDS)], ids=" ".join)
+def test_help_shown_without_the_commands_is_that_of_the_commands(
+    line: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = app.run(list(line))
+    told = capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        show_help(list(line))
+    assert (capsys.readouterr(), ended.value.code) == (told, code)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ("nonsense", "--help"),
+        ("throughput", "--nonsense", "--help"),
+        ("throughput", "testbed.yaml", "--help"),
+        ("lab", "nonsense", "--help"),
+    ],
+)
+def test_whatever_else_is_asked_for_is_read_by_the_commands(
+    line: tuple[str, ...],
+) -> None:
+    show_help(list(line))  # it returns
+
+
+@pytest.mark.parametrize("line", ["--help", "throughput --help", "lab up --help"])
+def test_help_is_there_at_once(line: str) -> None:
+    """What takes long to load is not loaded: time itself depends on the machine."""
+    script = (
+        "import sys\n"
+        "from dutperf.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit as end: assert not end.code\n"
+        "slow = {'pydantic', 'numpy', 'duckdb', 'jinja2', 'pyroute2', 'ruamel',\n"
+        "        'distributed', 'hdrh', 'starlette', 'dutperf.cli.app'}\n"
+        "assert not slow & set(sys.modules), slow & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", script, *line.split()], check=True)

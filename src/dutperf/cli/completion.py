@@ -69,17 +69,26 @@ def _candidates(before: list[str], begun: str) -> Iterator[tuple[str, str]]:
         deeper = command.get("commands", {}).get(word) if last is None else None
         if deeper:
             command = deeper
-        option = command.get("options", {}).get(word, {})
-        last = option if "takes" in option else None
+        option = _options(command).get(word)
+        last = option if option and "flag" not in option else None
     if last is not None:
         yield from _values(last, begun)
     elif begun.startswith("-"):
-        for name, option in command.get("options", {}).items():
-            yield name, option.get("help", "")
+        for name, option in _options(command).items():
+            yield name, option.get("help", "").partition(";")[0]
     else:
         for name, deeper in command.get("commands", {}).items():
-            yield name, deeper.get("help", "")
+            yield name, deeper.get("help", "").partition("\n")[0]
         yield from _values(command, begun)
+
+
+def _options(command: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """By each of their names, of which ``--this/--no-this`` are two."""
+    return {
+        name: option
+        for names, option in command.get("options", {}).items()
+        for name in names.split("/")
+    }
 
 
 def _values(of: Mapping[str, Any], begun: str) -> Iterator[tuple[str, str]]:

@@ -1,10 +1,14 @@
-"""Writes ``completion.json`` from the commands: ``python -m ...completion_table``."""
+"""Writes ``completion.json`` from the commands: ``python -m ...completion_table``.
+
+A shell is answered from it (``completion``); so is who asks for help (``help_pages``).
+"""
 
 from __future__ import annotations
 
 import json
 from typing import Any, Literal, get_args, get_origin
 
+import typer
 from typer.main import get_command
 
 from dutperf import lab
@@ -19,45 +23,76 @@ _RUNS = {
 
 
 def table() -> str:
-    """Every command with its options, as JSON, a line each."""
-    program = _command("dutperf", get_command(app))
+    """Every command with its arguments and options, as JSON, a line each."""
+    command = get_command(app)
+    program = _command(command, typer.Context(command, info_name="dutperf"))
     commands = program.pop("commands")
     told = (f"{json.dumps(key)}: {json.dumps(each)}" for key, each in commands.items())
     lines = ",\n".join(told)
     return f'{json.dumps(program)[:-1]}, "commands": {{\n{lines}\n}}}}\n'
 
 
-def _command(name: str, command: Any) -> dict[str, Any]:  # noqa: ANN401 - of typer's
-    options: dict[str, Any] = {}
-    takes_lab = name in {"up", "down"}
+# Classes of typer's parser, which are no part of its interface, are Any here.
+def _command(command: Any, context: typer.Context) -> dict[str, Any]:  # noqa: ANN401
+    name = context.info_name
+    told: dict[str, Any] = {"arguments": {}, "options": {}}
     for param in command.params:
         if param.param_type_name == "argument":
-            continue
-        for flag in (*param.opts, *param.secondary_opts):
-            options[flag] = _option(param)
+            told["arguments"][param.name] = _argument(param, context)
+        else:
+            told["options"]["/".join([*param.opts, *param.secondary_opts])] = _option(
+                param, context
+            )
     deeper = getattr(command, "commands", {})
-    told = {
-        "help": (command.help or "").partition("\n")[0],
-        "values": list(lab.LABS) if takes_lab else [],
+    told |= {
+        "help": command.help,
+        "epilog": command.epilog,
+        "values": list(lab.LABS) if name in {"up", "down"} else [],
         "runs": name in _RUNS,
-        "options": options,
-        "commands": {key: _command(key, each) for key, each in deeper.items()},
+        "commands": {
+            key: _command(each, typer.Context(each, info_name=key, parent=context))
+            for key, each in deeper.items()
+        },
     }
-    return {key: value for key, value in told.items() if value}
+    return _said(told)
 
 
-def _option(param: Any) -> dict[str, Any]:  # noqa: ANN401 - of typer's
+def _argument(param: Any, context: typer.Context) -> dict[str, Any]:  # noqa: ANN401
+    kind = param.display_type_rich(ctx=context)
+    return _said(_shown(param, context) | {"metavar": param.metavar, "type": kind})
+
+
+def _option(param: Any, context: typer.Context) -> dict[str, Any]:  # noqa: ANN401
     kind = param.type_descriptor.annotation
     values = get_args(kind) if get_origin(kind) is Literal else ()
     if param.name in {"lab", "lab_name"}:
         values = tuple(lab.LABS)
-    is_flag = bool(getattr(param, "is_flag", False))
     told = {
-        "help": (param.help or "").partition(";")[0],
-        "takes": "" if is_flag else (param.metavar or "VALUE"),
+        "flag": param.is_flag,
+        "metavar": param.display_type_rich(ctx=context),
+        "panel": param.rich_help_panel,
         "values": list(values),
         "runs": param.name in _RUNS,
     }
+    return _said(_shown(param, context) | told)
+
+
+def _shown(param: Any, context: typer.Context) -> dict[str, Any]:  # noqa: ANN401
+    """The default is what its help has: between brackets, or ``[default: ...]``."""
+    default = param._extract_default_help_str(ctx=context)
+    named = isinstance(param.show_default, str)
+    has_one = named or (param.show_default and default is not None)
+    return {
+        "help": param.help,
+        "required": param.required,
+        "default": has_one
+        and param._get_default_string(
+            ctx=context, show_default_is_str=named, default_value=default
+        ),
+    }
+
+
+def _said(told: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in told.items() if value}
 
 

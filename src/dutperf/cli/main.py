@@ -32,6 +32,12 @@ def main() -> NoReturn:
                 os.write(sys.stdout.fileno(), f"{told}\n".encode())
             sys.exit()
     try:
+        if sys.argv[1:] == [] or sys.argv[-1] == "--help":
+            # What goes wrong there is told below.
+            with contextlib.suppress(Exception):
+                from dutperf.cli.help_pages import show_help  # noqa: PLC0415 - as below
+
+                show_help(sys.argv[1:])
         # Loading takes long enough to be interrupted: keep it inside the try.
         from dutperf.cli.app import run  # noqa: PLC0415 - see above
 
