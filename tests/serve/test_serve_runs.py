@@ -13,8 +13,12 @@ from stored_samples import results_file
 
 from dutperf.report import write_report
 from dutperf.results import NotMeasured
-from dutperf.serve import reports
-from dutperf.serve.runs import all_runs, find_run, summary_of
+from dutperf.serve import reports, runs
+from dutperf.serve.runs import Run, RunList, find_run, summary_of
+
+
+def all_runs(root: Path) -> list[Run]:
+    return RunList(root).runs()
 
 
 def names(root: Path) -> list[str]:
@@ -206,3 +210,72 @@ def test_the_stored_report_is_shown_while_it_is_as_new_as_the_results(
     assert "dutperf measurement report" in made
     assert sorted(path.name for path in run.path.iterdir()) == before
     assert (run.path / "report.html").read_text() == "stored"
+
+
+def test_the_list_reads_a_run_once_and_sees_what_comes_changes_and_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "root"
+    stored_run(root / "r0", cells=[], trials=[])
+    for number in range(1, 300):
+        shutil.copytree(root / "r0", root / f"{number % 3}" / f"r{number}")
+    read: list[str] = []
+
+    def counted(directory: Path) -> float | None:
+        read.append(directory.name)
+        return began(directory)
+
+    began = runs._began
+    monkeypatch.setattr(runs, "_began", counted)
+    monkeypatch.setattr(runs, "_LOOK_S", 0)
+    listed = RunList(root)
+    assert len(listed.runs()) == len(read) == 300
+
+    def seen() -> set[str]:
+        read.clear()
+        return {run.name for run in listed.runs()}
+
+    first = seen()
+    assert read == []
+    shutil.rmtree(root / "1" / "r1")
+    stored_run(root / "2" / "new")
+    assert seen() == first - {"1/r1"} | {"2/new"}
+    assert read == ["new"]
+    # Another of the same name, begun before all others.
+    shutil.rmtree(root / "2" / "new")
+    stored_run(root / "2" / "new")
+    journal = root / "2" / "new" / "journal.jsonl"
+    journal.write_text(
+        journal.read_text().replace('"created_at":"2', '"created_at":"1')
+    )
+    assert "2/new" in seen()
+    assert read == ["new"]
+    assert listed.runs()[-1].name == "2/new"
+    shutil.rmtree(root)
+    assert seen() == set()
+
+
+def test_a_run_whose_journal_is_not_written_yet_finds_its_place_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "_LOOK_S", 0)
+    stored_run(tmp_path / "old")
+    journal = tmp_path / "old" / "journal.jsonl"
+    whole = journal.read_text()
+    journal.write_text("")
+    stored_run(tmp_path / "r")
+    listed = RunList(tmp_path)
+    listed.runs()
+    journal.write_text(whole.replace('"created_at":"2', '"created_at":"1'))
+    assert [run.name for run in listed.runs()] == ["r", "old"]
+
+
+def test_the_list_is_looked_through_once_for_all_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs, "_LOOK_S", 1e9)
+    stored_run(tmp_path / "r")
+    listed = RunList(tmp_path)
+    first = listed.runs()
+    monkeypatch.setattr(runs, "_stamp_of", None)
+    assert listed.runs() == first

@@ -27,7 +27,7 @@ from dutperf.serve.live import Following, PlannedCells
 from dutperf.serve.reports import report_of
 from dutperf.serve.runs import (
     Run,
-    all_runs,
+    RunList,
     check_files,
     find_run,
     summary_of,
@@ -35,6 +35,8 @@ from dutperf.serve.runs import (
 from dutperf.visible import visible, visible_json
 
 _PER_PAGE = 50
+_PIECES = 500
+"""Of a template, in one go: each goes through a thread."""
 _POLL_S = 0.5
 _POLLS_TO_PING = 30
 _SCRIPT = "text/javascript"
@@ -82,26 +84,27 @@ def make_app(
 
 
 class _Pages:
-    """What each address shows. Nothing is kept but summaries of runs."""
+    """What each address shows. Nothing is kept but the list and summaries of runs."""
 
     def __init__(self, root: Path, compare: Compare, planned: PlannedCells) -> None:
         self._root = root
+        self._list = RunList(root)
         self._compare = compare
         self._planned = planned
         self._templates = _environment()
         self._rendering = threading.Lock()
 
     def runs(self, request: Request) -> Response:
-        """The list; rows are sent one by one, as each run is read."""
+        """The list; rows are sent some at a time, as runs are read."""
         query = _query(request)
-        found = all_runs(self._root)
+        found = self._list.runs()
         pages = max(1, -(-len(found) // _PER_PAGE))
         wanted = query.get("page", ["1"])[0]
         number = (
             min(int(wanted), pages) if wanted.isdecimal() and len(wanted) < 9 else 1
         )
         first = max(0, (number - 1) * _PER_PAGE)
-        pieces = self._templates.get_template("runs.html.j2").generate(
+        pieces = self._templates.get_template("runs.html.j2").stream(
             root=self._root,
             count=len(found),
             rows=map(summary_of, found[first : first + _PER_PAGE]),
@@ -110,6 +113,7 @@ class _Pages:
             chosen=query.get("with", [""])[0],
             version=__version__,
         )
+        pieces.enable_buffering(_PIECES)
         return StreamingResponse(map(visible, pieces), media_type="text/html")
 
     def run(self, request: Request) -> Response:

@@ -7,7 +7,10 @@ real files: no link leads a reader elsewhere.
 from __future__ import annotations
 
 import contextlib
+import math
 import os
+import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -26,6 +29,9 @@ from dutperf.results import JournalFollower, is_running
 RESULTS, JOURNAL = "results.json", "journal.jsonl"
 _DEEPEST = 6
 """Directories below the one that is served in which runs are looked for."""
+_LOOK_S = 3.0
+_TICK_NS = 2_000_000_000
+"""No file system's times are coarser."""
 _SUMMARIES = 2048
 """So many are kept; one is some kilobytes."""
 _CELLS_TOLD = 3
@@ -93,10 +99,87 @@ def find_run(root: Path, name: str) -> Run | None:
     return Run(name, directory)
 
 
-def all_runs(root: Path) -> list[Run]:
-    """Every run below ``root``, newest first."""
-    found = [Run(path.relative_to(root).as_posix(), path) for path in _walk(root)]
-    return sorted(found, key=lambda run: (-_began(run.path), run.name))
+class RunList:
+    """Every run below a directory, newest first, for all pages together.
+
+    Somebody has to ask for it to be looked through, at most every ``_LOOK_S``. A run is
+    read once; it is looked at again only if the directory that it is in has changed.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._looking = threading.Lock()
+        self._looked_s = -math.inf
+        self._seen: dict[str, _Seen] = {}
+        self._runs: list[Run] = []
+
+    def runs(self) -> list[Run]:
+        """As they were ``_LOOK_S`` ago, or before a look that goes on; or later."""
+        if self._looking.acquire(blocking=not self._seen):
+            try:
+                now_s = time.monotonic()
+                if now_s - self._looked_s >= _LOOK_S:
+                    self._look()
+                    self._looked_s = now_s
+            finally:
+                self._looking.release()
+        return self._runs
+
+    def _look(self) -> None:
+        seen = dict(self._visit(str(self._root), 0))
+        if seen == self._seen:
+            return
+        found = [(-each.began_s, each.run) for each in seen.values() if each.run]
+        found.sort(key=lambda each: (each[0], each[1].name))
+        self._seen, self._runs = seen, [run for _, run in found]
+
+    def _visit(self, path: str, depth: int) -> Iterator[tuple[str, _Seen]]:
+        """It, and what is below."""
+        old = self._seen.get(path)
+        stamp = _stamp_of(path)
+        if not stamp:
+            return
+        # What came in the same tick of the file system's clock left no other stamp.
+        is_young = abs(time.time_ns() - stamp[1]) < _TICK_NS
+        is_kept = old and old.stamp == stamp and (old.settled or not is_young)
+        now = old if old and is_kept else self._read(Path(path), stamp, depth)
+        yield path, now
+        for below in now.below:
+            known = self._seen.get(below)
+            if known and known.settled and now is old:
+                yield below, known
+            else:
+                yield from self._visit(below, depth + 1)
+
+    def _read(self, path: Path, stamp: tuple[int, ...], depth: int) -> _Seen:
+        if _holds_run(path):
+            run = Run(path.relative_to(self._root).as_posix(), path)
+            began_s = _began(path)
+            return _Seen(stamp, run, began_s or stamp[1] / 1e9, began_s is not None)
+        below = () if depth == _DEEPEST else _entries(path)
+        return _Seen(
+            stamp,
+            below=tuple(
+                entry.path
+                for entry in below
+                if not entry.name.startswith(".")
+                and entry.is_dir(follow_symlinks=False)
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A directory that holds a run, or directories.
+
+    ``began_s``: since the epoch; ``settled``: it stays so, and the journal tells it.
+    """
+
+    stamp: tuple[int, ...]
+    run: Run | None = None
+    began_s: float = 0.0
+    settled: bool = False
+    below: tuple[str, ...] = ()
 
 
 def check_files(run: Run) -> None:
@@ -179,17 +262,6 @@ def _found(cell: CellView) -> Found:
     return Found(cell.heading, value, cell.badge.kind)
 
 
-def _walk(directory: Path, depth: int = 0) -> Iterator[Path]:
-    if _holds_run(directory):
-        yield directory
-        return
-    if depth == _DEEPEST:
-        return
-    for entry in _entries(directory):
-        if not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
-            yield from _walk(Path(entry.path), depth + 1)
-
-
 def _holds_run(directory: Path) -> bool:
     return any(os.path.lexists(directory / name) for name in (RESULTS, JOURNAL))
 
@@ -203,8 +275,8 @@ def _entries(directory: Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def _began(directory: Path) -> float:
-    """When a run began, seconds since the epoch; else when its directory changed."""
+def _began(directory: Path) -> float | None:
+    """When a run began, seconds since the epoch; None: its journal does not tell."""
     try:
         if (directory / JOURNAL).is_file():
             told = JournalFollower(directory).header.created_at
@@ -212,7 +284,14 @@ def _began(directory: Path) -> float:
             return when.replace(tzinfo=when.tzinfo or UTC).timestamp()
     except (InputError, OSError, ValueError, OverflowError):
         pass  # its summary says what is wrong
-    try:
-        return directory.stat().st_mtime
-    except OSError:
-        return 0.0
+    return None
+
+
+def _stamp_of(directory: str) -> tuple[int, ...]:
+    """Inode and time of change in nanoseconds, and the journal's; empty: it is gone."""
+    told: list[int] = []
+    for path in (directory, f"{directory}/{JOURNAL}"):
+        with contextlib.suppress(OSError):
+            known = os.lstat(path)
+            told += known.st_ino, known.st_mtime_ns, known.st_size
+    return tuple(told)

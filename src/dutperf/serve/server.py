@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import ipaddress
 import secrets
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from dutperf.errors import InputError, SetupError
 from dutperf.serve.app import Compare, make_app
@@ -18,6 +20,7 @@ from dutperf.serve.guard import Guard
 from dutperf.serve.live import PlannedCells
 
 _MOST_CONNECTIONS = 200
+_REQUEST_S = 10
 _TOKEN_BYTES = 24
 
 
@@ -59,7 +62,7 @@ def serve(
         name = socket.gethostname() if at.is_unspecified else host
         query = f"?token={token}" if token else ""
         tell(f"http://{_bracketed(name)}:{actual}/{query}")
-        _run(app, listening)
+        _Server(settings(app)).run(sockets=[listening])
 
 
 class _Server(uvicorn.Server):
@@ -69,9 +72,53 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _run(app: Guard, listening: socket.socket) -> None:
-    config = uvicorn.Config(
+class Connection(H11Protocol):
+    """Nobody is locked out by connections on which no whole request comes.
+
+    uvicorn has no timeout for them. They are closed ``_REQUEST_S`` after they began, or
+    after the last answer; and the oldest of them at once where it is one too many.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """See asyncio."""
+        super().connection_made(transport)
+        self._wait_for_request()
+        waiting = [
+            other
+            for other in self.connections
+            if isinstance(other, Connection) and other.waits
+        ]
+        if len(self.connections) >= _MOST_CONNECTIONS and waiting[1:]:
+            oldest = min(waiting, key=lambda other: other.waits_since_s)
+            self.connections.discard(oldest)
+            oldest.transport.abort()
+
+    @property
+    def waits(self) -> bool:
+        """Whether no request is being answered."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def on_response_complete(self) -> None:
+        """See uvicorn."""
+        self._wait_for_request()  # before the next one, which may be there already
+        super().on_response_complete()
+
+    def _wait_for_request(self) -> None:
+        self.waits_since_s = self.loop.time()
+        self.loop.call_later(_REQUEST_S, self._close_unasked, self.cycle)
+
+    def _close_unasked(self, last: RequestResponseCycle | None) -> None:
+        """What is on its way to a slow reader is still sent."""
+        if self.cycle is last:
+            self.transport.close()
+
+
+def settings(app: Guard) -> uvicorn.Config:
+    """Quiet, and with limits."""
+    return uvicorn.Config(
         app,
+        http=Connection,
+        backlog=_MOST_CONNECTIONS,
         lifespan="off",
         ws="none",
         log_config=None,
@@ -80,7 +127,6 @@ def _run(app: Guard, listening: socket.socket) -> None:
         server_header=False,
         limit_concurrency=_MOST_CONNECTIONS,
     )
-    _Server(config).run(sockets=[listening])
 
 
 def _listen(host: str, port: int) -> socket.socket:
