@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import unicodedata
 from pathlib import Path
 
 import pytest
@@ -178,7 +177,7 @@ def test_arguments_that_cannot_be_used(
     monkeypatch.chdir(tmp_path)
     assert app.run(arguments) == 2
     error = capsys.readouterr().err
-    assert not [c for c in error if unicodedata.category(c) == "Cc" and c != "\n"]
+    assert visible(error) == error
     assert r"\x1b" in error
 
 
