@@ -7,12 +7,12 @@ import json
 import os
 import subprocess
 import sys
-import unicodedata
 from pathlib import Path
 
 import pytest
 import simulated_program
 from hostile import MARKUP, NASTY, SHOWN, hook_run, hostile_results
+from many_runs import stored_run
 from rich.table import Table
 from rich.text import Text
 from simulated_program import PLACE
@@ -178,7 +178,7 @@ def test_arguments_that_cannot_be_used(
     monkeypatch.chdir(tmp_path)
     assert app.run(arguments) == 2
     error = capsys.readouterr().err
-    assert not [c for c in error if unicodedata.category(c) == "Cc" and c != "\n"]
+    assert visible(error) == error
     assert r"\x1b" in error
 
 
@@ -212,11 +212,28 @@ def test_a_hook_that_prints_escapes(
         "evidence DIR",
         "export DIR --format csv",
         "compare DIR DIR",
+        "trend DIR",
+        "query DIR select*from(results)",
+        "query FIFO select*from(results)",
+        "evidence --sign FIFO --yes WHOLE",
+        "verify --allowed-signers FIFO WHOLE",
+        "report CAMPAIGN",
+        "export CAMPAIGN --format csv",
+        "report ENVIRONMENT",
+        "lab up known-answer --behaviour FIFO",
+        "convert FIFO",
+        "worker --simulate 1 --tls-ca FIFO --tls-cert FIFO --tls-key FIFO",
+        "calibrate FIFO",
     ],
 )
 def test_a_fifo_in_place_of_a_file_is_refused_and_not_waited_for(
     tmp_path: Path, command: str
 ) -> None:
+    for name in ("WHOLE", "CAMPAIGN", "ENVIRONMENT"):
+        stored_run(tmp_path / name, [])
+    for name in ("CAMPAIGN/campaign.yaml", "ENVIRONMENT/environment.json"):
+        (tmp_path / name).unlink(missing_ok=True)
+        os.mkfifo(tmp_path / name)
     fifo, run = tmp_path / "fifo", tmp_path / "run"
     run.mkdir()
     for path in (fifo, *(run / f for f in ("results.json", "journal.jsonl"))):
@@ -228,6 +245,7 @@ def test_a_fifo_in_place_of_a_file_is_refused_and_not_waited_for(
         text=True,
         timeout=60,
         check=False,
+        cwd=tmp_path,
     )
     assert done.returncode == 2
     assert "error: " in done.stderr

@@ -6,6 +6,7 @@ import gzip
 import io
 import subprocess
 import tarfile
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -99,6 +100,10 @@ def test_what_was_changed_is_named(
         (entry("run/folder", tarfile.DIRTYPE), "no plain file"),
         (entry("run/manifest.json"), "in it twice"),
         (entry("other/file"), "2 folders"),
+        (entry("run/manifest.json/file"), "is a file and a folder"),
+        (entry("run/" + "x" * 256), "more than 255 bytes"),
+        (entry("run/" + "d/" * 3000 + "file"), "more than 32 parts"),
+        (entry("run/\udcff"), "cannot be unpacked"),
     ],
 )
 def test_a_hostile_archive_is_refused(
@@ -114,6 +119,39 @@ def test_what_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
     path = made_of(tmp_path / "x.tar.gz", (entry("run/big"), bytes(10_000)))
     with pytest.raises(InputError, match="more than 9999 bytes"):
         opened(path, most_bytes=9999)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        pytest.param([(tarfile.GNUTYPE_LONGNAME, 16 << 20)], id="long name"),
+        pytest.param([(tarfile.XHDTYPE, 16 << 20)], id="pax"),
+        pytest.param([(tarfile.XGLTYPE, 16 << 20)], id="pax for all"),
+        pytest.param([(tarfile.XHDTYPE, 0)] * 2000, id="headers of headers"),
+    ],
+)
+def test_headers_are_no_bomb(tmp_path: Path, headers: list[tuple[bytes, int]]) -> None:
+    path = tmp_path / "x.tar.gz"
+    with gzip.open(path, "wb", 1) as packing:
+        for kind, size in headers:
+            header = entry("x", kind)
+            header.size = size
+            packing.write(header.tobuf() + bytes(size))
+        packing.write(entry("run/file").tobuf() + bytes(1024))
+    tracemalloc.start()
+    with pytest.raises(InputError, match="a header has more than"):
+        opened(path)
+    assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("size", [-1, 1000, 1 << 40])
+def test_a_size_that_is_none_is_refused(tmp_path: Path, size: int) -> None:
+    member = entry("run/file")
+    member.pax_headers = {"size": str(size)}
+    path = made_of(tmp_path / "x.tar.gz", (member, b""))
+    with pytest.raises(InputError):
+        opened(path)
 
 
 @pytest.mark.parametrize(

@@ -356,8 +356,20 @@ def test_no_link_leads_an_index_elsewhere(
         "mine.parquet",
         "staging-mine",
     ]
-    assert any("is a link, or has one in it" in line for line in told)
+    assert any("is a link, or has a link or FIFO in it" in line for line in told)
     assert link.is_symlink()
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", ["index.json", "lock", "readers"])
+def test_an_index_with_a_fifo_is_left_alone(runs: Path, name: str) -> None:
+    fifo = runs / INDEX / name
+    fifo.parent.mkdir()
+    os.mkfifo(fifo)
+    told: list[str] = []
+    same(rows_of(runs, told), read_one_by_one(runs))
+    assert any("FIFO" in line for line in told)
+    assert fifo.is_fifo()
 
 
 def test_files_that_no_index_of_ours_listed_stay(runs: Path) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
+from report_sample import sample_environment
 from stored_samples import results_file
 
 from dutperf.errors import InputError
 from dutperf.report.source import read_source
 from dutperf.results import journal as journal_module
-from dutperf.results import load_campaign, load_journal, load_results
+from dutperf.results import load_campaign, load_environments, load_journal, load_results
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
@@ -22,6 +24,14 @@ def test_a_figure_that_is_no_number_is_refused(tmp_path: Path, number: str) -> N
     path.write_text(text, "utf-8")
     with pytest.raises(InputError, match=r"results\.json: cells\.0\.median: "):
         load_results(path)
+
+
+def test_an_integer_that_no_float_holds_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "environment.json"
+    text = sample_environment().stored_text()
+    path.write_text(re.sub(r'"tsc_hz":\d+', f'"tsc_hz":1{"0" * 400}', text), "utf-8")
+    with pytest.raises(InputError, match=r"environment\.json .* of 401 digits"):
+        load_environments(tmp_path)
 
 
 def test_brackets_without_end_are_no_traceback(tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ from dutperf.lab.refdut_socket import (
     Report,
     TrialAccount,
 )
+from dutperf.plain_files import read_plain
 from dutperf.procedures.events import Event, Notice, OnEvent, TrialFinished
 from dutperf.results import ResultsFile, TrialRecord, load_environments
 from dutperf.results.machine_check import MachineCheck
@@ -394,7 +395,7 @@ def load_calibration(path: Path) -> Calibration:
     """
     file = path / FILE if path.is_dir() else path
     try:
-        return Calibration.model_validate_json(file.read_text("utf-8"))
+        return Calibration.model_validate_json(read_plain(file))
     except OSError as error:
         raise InputError(
             f"cannot read {file}: {error.strerror}",

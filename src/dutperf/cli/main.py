@@ -14,7 +14,6 @@ from typing import NoReturn
 
 from dutperf.cli import completion
 from dutperf.cli.exit_codes import INTERRUPTED
-from dutperf.versions import version_line
 
 
 def main() -> NoReturn:
@@ -22,6 +21,8 @@ def main() -> NoReturn:
     for signum in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(signum, _interrupt)
     if sys.argv[1:] == ["--version"]:  # the commands need not be loaded for that
+        from dutperf.versions import version_line  # noqa: PLC0415 - only for that
+
         with contextlib.suppress(OSError):
             os.write(sys.stdout.fileno(), f"{version_line()}\n".encode())
         sys.exit()

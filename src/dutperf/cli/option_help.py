@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.text import Text
 from typer import rich_utils
+
+from dutperf.visible import visible
 
 _ROOM = 60
 """Characters: two lines of 80 columns beside the longest name and value of a panel."""
@@ -68,6 +71,16 @@ MORE = "More"
 
 # Ranges of numbers are told when one is out of range; here they take the texts' room.
 rich_utils.RANGE_STRING = ""
+
+
+class _Shown(rich_utils.OptionHighlighter):
+    """Typer escapes values that cannot be used, and shows unknown options as given."""
+
+    def __call__(self, text: str | Text) -> Text:
+        return super().__call__(visible(text) if isinstance(text, str) else text)
+
+
+rich_utils.highlighter = _Shown()
 
 
 def first_of(keys: Sequence[str]) -> list[str]:

@@ -19,6 +19,7 @@ from dutperf.cli.testbeds import planned_testbeds
 from dutperf.errors import InputError, SetupError
 from dutperf.evidence import Check, TwoRuns, Verification, two_runs, unpacked
 from dutperf.evidence import verify as verified
+from dutperf.evidence.bounded import bounded
 from dutperf.report import write_report
 from dutperf.results import ResultsFile, load_results
 from dutperf.results.directory import CAMPAIGN
@@ -76,7 +77,10 @@ def verify(
         raise InputError(
             "--allow-hooks is for --rerun, which is missing", "leave it out"
         )
-    found = verified(path, planned_testbeds, write_report, results_again, allowed)
+    found = bounded(
+        lambda: verified(path, planned_testbeds, write_report, results_again, allowed),
+        path,
+    )
     if not as_json:
         _print(lines(found))
     again = _measured_again(path, output, allow_hooks) if rerun else None

@@ -33,6 +33,10 @@ ENDING = ".evidence.tar.gz"
 MOST_FILES = 10_000
 MOST_BYTES = 2**31
 """Of all files together, unpacked."""
+_HEADER_BYTES = 1 << 14
+"""Of all that stands before the content of one file."""
+_NAME_BYTES = 255
+_LEVELS = 32
 _LINE = re.compile(r"([0-9a-f]{64})  ([^\n]+)")
 _DAMAGED = (
     "it was damaged on its way, or it is no evidence of dutperf: ask for it again"
@@ -107,58 +111,108 @@ def opened(path: Path, most_bytes: int = MOST_BYTES) -> dict[str, bytes]:
     try:
         with (
             open_plain(path) as file,
-            tarfile.open(fileobj=file, mode="r:gz") as archive,
+            gzip.GzipFile(fileobj=file) as unpacking,
         ):
-            return dict(_members(archive, path, most_bytes))
+            return dict(_members(unpacking, path, most_bytes))
     except FileNotFoundError:
         raise InputError(
             f"{path} does not exist", "give an archive, or a results directory"
         ) from None
-    except (tarfile.TarError, EOFError, zlib.error, ValueError) as error:
+    except (
+        tarfile.TarError,
+        EOFError,
+        zlib.error,
+        ValueError,
+        RecursionError,  # headers of headers of headers
+    ) as error:
         raise InputError(f"{path} cannot be unpacked: {error}", _DAMAGED) from error
     except OSError as error:  # a file that is no gzip is one, too
         raise InputError(f"cannot read {path}: {error}", _DAMAGED) from error
 
 
+class _Headers(io.BufferedIOBase):
+    """What tarfile reads of an archive, which would be headers of any size."""
+
+    def __init__(self, file: gzip.GzipFile) -> None:
+        self._file = file
+        self.left = _HEADER_BYTES
+
+    def read(self, size: int | None = -1) -> bytes:
+        assert size is not None  # noqa: S101 - tarfile says how much
+        self.left -= size
+        if size < 0 or self.left < 0:
+            raise tarfile.ReadError(
+                f"a header has more than {_HEADER_BYTES:,} bytes, or none can be read"
+            )
+        return self._file.read(size)
+
+    def seek(self, place: int, whence: int = io.SEEK_SET) -> int:
+        return self._file.seek(place, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+
 def _members(
-    archive: tarfile.TarFile, path: Path, most_bytes: int
+    unpacking: gzip.GzipFile, path: Path, most_bytes: int
 ) -> Iterator[tuple[str, bytes]]:
     seen: set[str] = set()
     folders: set[str] = set()
     left = most_bytes
-    for member in archive:
-        place = PurePosixPath(member.name)
-        folder, *rest = place.parts or ("",)
-        name = "/".join(rest)
-        if (
-            place.is_absolute()
-            or not rest
-            or ".." in place.parts
-            or "\0" in member.name
-        ):
-            raise _refused(
-                path, f"the name {member.name[:80]!r} leads out of its folder"
-            )
-        if not member.isreg() or member.issparse():
+    headers = _Headers(unpacking)
+    archive = tarfile.TarFile(fileobj=headers)
+    while member := archive.next():
+        name = _name_of(member, path)
+        if archive.pax_headers:
+            raise _refused(path, "it has a header for all files")
+        if not member.isreg() or member.issparse() or member.size < 0:
             raise _refused(path, f"{name} is no plain file: links are not followed")
         if name in seen:
             raise _refused(path, f"{name} is in it twice")
         seen.add(name)
-        folders.add(folder)
+        folders.add(PurePosixPath(member.name).parts[0])
         left -= member.size
         if left < 0 or len(seen) > MOST_FILES:
             raise _refused(
                 path,
                 f"it unpacks to more than {most_bytes} bytes or {MOST_FILES} files",
             )
-        content = archive.extractfile(member)
-        assert content is not None, "it is a plain file"  # noqa: S101
-        yield name, content.read()
+        unpacking.seek(member.offset_data)
+        content = unpacking.read(member.size)
+        if len(content) != member.size:
+            raise _refused(path, f"{name} is cut off")
+        yield name, content
+        archive.members.clear()  # type: ignore[attr-defined] # it keeps all headers
+        headers.left = _HEADER_BYTES
     if len(folders) != 1:
         raise _refused(path, f"it has {len(folders)} folders, not one")
+    for name in sorted(seen):
+        for folder in map(str, PurePosixPath(name).parents):
+            if folder in seen:
+                raise _refused(path, f"{folder} is a file and a folder in it")
     for needed in (SUMS, MANIFEST):
         if needed not in seen:
             raise _refused(path, f"{needed} is missing")
+
+
+def _name_of(member: tarfile.TarInfo, path: Path) -> str:
+    """Its name within the folder of the archive, which any file system can have."""
+    place = PurePosixPath(member.name)
+    if (
+        place.is_absolute()
+        or len(place.parts) < 2
+        or ".." in place.parts
+        or "\0" in member.name
+    ):
+        raise _refused(path, f"the name {member.name[:80]!r} leads out of its folder")
+    longest = max(len(part.encode()) for part in place.parts)
+    if longest > _NAME_BYTES or len(place.parts) > _LEVELS:
+        raise _refused(
+            path,
+            f"the name {member.name[:80]!r}... has a part of more than {_NAME_BYTES} "
+            f"bytes, or more than {_LEVELS} parts",
+        )
+    return "/".join(place.parts[1:])
 
 
 def _refused(path: Path, why: str) -> InputError:

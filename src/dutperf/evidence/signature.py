@@ -45,6 +45,8 @@ def sign(sums: bytes, key: Path) -> bytes:
         InputError: the key cannot sign.
         SetupError: ssh-keygen is missing, or does not end.
     """
+    if key.exists() and not key.is_file():  # ssh-keygen would wait for a FIFO
+        raise InputError(f"{key} is not a plain file", "give --sign the key's own file")
     with tempfile.TemporaryDirectory(prefix="dutperf-sign-") as folder:
         file = Path(folder) / "sums"
         file.write_bytes(sums)

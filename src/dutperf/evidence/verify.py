@@ -59,6 +59,7 @@ from dutperf.results import (
 )
 from dutperf.results.directory import CAMPAIGN, RESULTS
 from dutperf.results.journal import JOURNAL
+from dutperf.results.storage import storing
 
 Json = dict[str, Any]
 Plan = Callable[[Campaign], list[PlannedTestbed]]
@@ -167,8 +168,9 @@ def _as_directory(files: Mapping[str, bytes]) -> Iterator[Path]:
         directory = Path(name) / "run"
         for file, content in files.items():
             target = directory / file
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(content)
+            with storing(target):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(content)
         yield directory
 
 

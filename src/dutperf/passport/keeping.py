@@ -14,6 +14,7 @@ from dutperf.config import Testbed
 from dutperf.engine.process import choose_hugepages
 from dutperf.errors import SetupError
 from dutperf.passport.loops import Loop
+from dutperf.plain_files import read_plain
 from dutperf.programs import find_engine
 from dutperf.results.environment import computer
 from dutperf.results.passport import Passport, PassportOwner
@@ -65,7 +66,7 @@ def load_passport(owner: PassportOwner, where: Path) -> Passport:
     """
     path = _path(owner, where)
     try:
-        found = Passport.model_validate_json(path.read_text())
+        found = Passport.model_validate_json(read_plain(path))
     except FileNotFoundError:
         return Passport(owner=owner)
     except (OSError, ValueError, ValidationError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,6 +17,10 @@ from dutperf.results.stored import Stored
 from dutperf.results.upgrade import upgraded
 
 S = TypeVar("S", bound=Stored)
+
+_DIGITS = 40
+_LONG = re.compile(rf"\d{{{_DIGITS}}}")
+"""Only then is each number looked at, which takes time."""
 
 
 def stored_file(path: Path, name: str) -> Path:
@@ -58,7 +63,9 @@ def parse_object(text: str | bytes, where: str) -> dict[str, Any]:
         InputError: it is not JSON, or not an object.
     """
     try:
-        value = json.loads(text)
+        if isinstance(text, bytes):
+            text = text.decode()
+        value = json.loads(text, parse_int=_whole if _LONG.search(text) else None)
     except RecursionError as error:
         raise InputError(f"{where} is not valid JSON: nested too deeply") from error
     except ValueError as error:  # not JSON, or not even text
@@ -66,6 +73,13 @@ def parse_object(text: str | bytes, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InputError(f"{where} is not a JSON object")
     return value
+
+
+def _whole(digits: str) -> int:
+    """A count or an address has fewer digits; figures of more overflow a float."""
+    if len(digits) > _DIGITS:
+        raise ValueError(f"{digits[:20]}... is a number of {len(digits)} digits")
+    return int(digits)
 
 
 def check_version(data: dict[str, Any], where: str) -> None:

@@ -14,6 +14,7 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from dutperf.errors import SetupError
+from dutperf.plain_files import read_plain
 from dutperf.protocol.base import IpVersion
 from dutperf.results.storage import storing, write_atomically
 from dutperf.results.stored import Stored
@@ -58,7 +59,7 @@ def load_openings(path: Path, ports: Iterable[str]) -> OpeningsFile:
         SetupError: it cannot be read.
     """
     try:
-        return OpeningsFile.model_validate_json(path.read_text())
+        return OpeningsFile.model_validate_json(read_plain(path))
     except FileNotFoundError:
         return OpeningsFile(ports=sorted(ports))
     except (OSError, ValidationError) as error:

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, overload
 
+from dutperf.plain_files import open_plain
 from dutperf.results.counting import counting
 from dutperf.results.loading import parse_object, validated
 from dutperf.results.model import RESULTS_SCHEMA_VERSION
@@ -36,7 +37,8 @@ class StoredTrials(Sequence[TrialRecord]):
 
     def __init__(self, path: Path, begin_byte: int) -> None:
         self._path = path
-        self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        with open_plain(path) as file:
+            self._file = os.dup(file.fileno())
         self._begin = self._end = begin_byte
         self._lines: list[_Line] = []
         self._of_cell: dict[str, list[int]] = {}

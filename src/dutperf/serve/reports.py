@@ -6,6 +6,7 @@ import threading
 from functools import lru_cache
 
 from dutperf.errors import InputError
+from dutperf.plain_files import read_plain
 from dutperf.report.page import REPORT, render
 from dutperf.report.source import read_source
 from dutperf.serve.runs import JOURNAL, RESULTS, Run, Stamp, check_files, stamps
@@ -33,7 +34,7 @@ def report_of(run: Run) -> str | bytes:
 
 def _stored(run: Run) -> bytes:
     try:
-        return (run.path / REPORT).read_bytes()
+        return read_plain(run.path / REPORT)
     except OSError as error:
         raise InputError(f"cannot read {REPORT}: {error.strerror}") from error
 

@@ -14,6 +14,7 @@ off.
 from __future__ import annotations
 
 import os
+import stat
 import zlib
 from collections.abc import Iterator
 from pathlib import Path, PurePath
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Literal
 from pydantic import Field, ValidationError
 
 from dutperf import __version__
+from dutperf.plain_files import read_plain
 from dutperf.query.index.reading import Outcome, quoted
 from dutperf.query.index.tables import signature
 from dutperf.results.storage import write_atomically
@@ -73,7 +75,7 @@ def load(home: Path) -> Contents | None:
         OSError: it cannot be read.
     """
     try:
-        text = (home / _CONTENTS).read_bytes()
+        text = read_plain(home / _CONTENTS)
     except (FileNotFoundError, NotADirectoryError):
         return None
     try:
@@ -121,12 +123,12 @@ def save(
 
 def record_of(home: Path, path: Path, part: str = "") -> FileRecord:
     """A file that was just written."""
-    stat = path.stat()
+    known = path.stat()
     return FileRecord(
         name=str(path.relative_to(home)),
         part=part,
-        bytes=stat.st_size,
-        modified_ns=stat.st_mtime_ns,
+        bytes=known.st_size,
+        modified_ns=known.st_mtime_ns,
         crc32=zlib.crc32(path.read_bytes()),
     )
 
@@ -138,12 +140,15 @@ def sweep(home: Path, contents: Contents) -> None:
 
 
 def is_ours(home: Path) -> bool:
-    """Whether no link leads from it to somewhere else, and what is there is ours."""
+    """Whether it has plain files alone, no links or FIFOs, and is ours."""
     if home.is_symlink():
         return False
     return not home.exists() or (
         home.stat().st_uid == os.geteuid()
-        and not any(path.is_symlink() for path in home.rglob("*"))
+        and all(
+            stat.S_IFMT(path.lstat().st_mode) in (stat.S_IFREG, stat.S_IFDIR)
+            for path in home.rglob("*")
+        )
     )
 
 
@@ -186,10 +191,10 @@ def _is_whole(home: Path, record: FileRecord) -> bool:
     """Its sum is made where the file was touched."""
     path = home / record.name
     try:
-        stat = path.stat()
-        if stat.st_size != record.bytes:
+        known = path.stat()
+        if known.st_size != record.bytes:
             return False
-        touched = stat.st_mtime_ns != record.modified_ns
-        return not touched or zlib.crc32(path.read_bytes()) == record.crc32
+        touched = known.st_mtime_ns != record.modified_ns
+        return not touched or zlib.crc32(read_plain(path)) == record.crc32
     except OSError:
         return False

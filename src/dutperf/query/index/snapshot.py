@@ -163,7 +163,8 @@ def _at(
         with storing(home):
             if not is_ours(home):
                 raise StorageError(
-                    f"{home} is a link, or has one in it, or is another user's",
+                    f"{home} is a link, or has a link or FIFO in it, or is another "
+                    "user's",
                     "remove it",
                 )
             there = home.exists()
