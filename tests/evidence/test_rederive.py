@@ -26,7 +26,8 @@ from dutperf.evidence.said_twice import contradictions
 from dutperf.procedures.beside import with_beside
 from dutperf.procedures.line_rates import beside_media
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.protocol import ReasonCode, TrialRequest, TrialResult
+from dutperf.procedures.reference_load import unmeasured
+from dutperf.protocol import Reason, ReasonCode, TrialRequest, TrialResult
 from dutperf.results import CellResult, TrialRecord
 from dutperf.run.local_executor import measure_cell
 from dutperf.run.openings import beside_earlier
@@ -257,6 +258,18 @@ def test_what_the_tester_offered_before_is_no_limit_of_its_own() -> None:
         assert compared(result, recording.records, asked).differ == [], after
         causes.add(result.bound_cause)
     assert "disturbed" in causes
+
+
+def test_of_a_cell_without_trials_nothing_differs() -> None:
+    """The cell that its load should have come from was invalid; the ports are known."""
+    reason = Reason(code="unstable", message="its throughput is not known", hint="")
+    result = unmeasured(CASES["latency"].cell, MaxRate(10_000, "media"), reason)
+    stored = json.loads(result.model_dump_json())
+    stored["media"] = {"rate_fps": 10_000, "link_speed_mbps": 10, "nominal": True}
+    ports = [{"name": "left", "link_speed_mbps": 10, "driver": "veth"}]
+    found = Compared()
+    compare_cell(stored, derived_cell(Source(stored, [], ports, {})), found)
+    assert found.differ == []
 
 
 @pytest.mark.parametrize("delay_ms", [0, 9, 262])

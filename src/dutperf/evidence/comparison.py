@@ -57,7 +57,7 @@ WHY_NOT: Mapping[str, str] = {
     "derived": "the throughput that corrects a buffer time is of a cell that is not in "
     "this run",
     "media": "the medium's speed is in environment.json, which is missing or does not "
-    "tell it",
+    "tell it, or no trial tells the size of frames",
     "load": "the cell whose throughput the load is of is not in this run",
     "passport": "which entry of the passport it is held to does not follow from the "
     "trials of an old file, or the passport is not in environment.json",

@@ -73,7 +73,7 @@ def beside(source: Source, told: Json) -> Json:
         if rate is not None and passed:
             share = rate * 100 / media["rate_fps"]
         found["media"] = media | {"share_percent": share}
-    elif source.ports:
+    elif source.ports and source.trials:
         found["media"] = None
     found |= {"sum_fps": None, "wire": []}
     if rate is not None:
