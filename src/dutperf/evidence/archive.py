@@ -127,7 +127,8 @@ def opened(path: Path, most_bytes: int = MOST_BYTES) -> dict[str, bytes]:
     ) as error:
         raise InputError(f"{path} cannot be unpacked: {error}", _DAMAGED) from error
     except OSError as error:  # a file that is no gzip is one, too
-        raise InputError(f"cannot read {path}: {error}", _DAMAGED) from error
+        told = error.strerror or error
+        raise InputError(f"cannot read {path}: {told}", _DAMAGED) from error
 
 
 class _Headers(io.BufferedIOBase):
