@@ -8,6 +8,7 @@ import traceback
 from pathlib import Path
 
 from dutperf.errors import DutperfError
+from dutperf.plain_files import append_plain
 from dutperf.visible import visible
 
 
@@ -26,8 +27,9 @@ def defect(error: Exception, directory: Path | None) -> DefectError:
     message = f"this is a defect in dutperf: {name}: {error}"
     try:
         path = _crash_file(directory)
-        with path.open("a", encoding="utf-8") as file:
-            file.writelines(map(visible, traceback.format_exception(error)))
+        told = visible("".join(traceback.format_exception(error)))
+        with append_plain(path) as file:
+            file.write(told.encode())
     except OSError as cause:
         return DefectError(message, f"its traceback could not be stored: {cause}")
     return DefectError(message, f"please report it with the file {path}")

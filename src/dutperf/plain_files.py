@@ -15,14 +15,28 @@ def open_plain(path: Path) -> BinaryIO:
     Raises:
         OSError: it cannot be opened, or is a directory, a FIFO, a device or a socket.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    return os.fdopen(_opened(path, os.O_RDONLY), "rb")
+
+
+def append_plain(path: Path) -> BinaryIO:
+    """``path`` to be written on at its end, made if it is not there; no link.
+
+    Raises:
+        OSError: see ``open_plain``, or it is a link.
+    """
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+    return os.fdopen(_opened(path, flags), "ab")
+
+
+def _opened(path: Path, flags: int) -> int:
+    descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK, 0o644)
     kind = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(kind):
         os.close(descriptor)
         if stat.S_ISDIR(kind):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         raise OSError(errno.EINVAL, "not a plain file", str(path))
-    return os.fdopen(descriptor, "rb")
+    return descriptor
 
 
 def read_plain(path: Path, most_bytes: int = -1) -> bytes:

@@ -150,6 +150,14 @@ def test_failures_notices_and_defects(
     assert capsys.readouterr().err == f"notice: {SHOWN}\n"
 
 
+def test_a_traceback_is_not_written_through_a_link(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "crash.txt").symlink_to(tmp_path / "mine")
+    told = defect(ValueError("odd"), tmp_path)
+    assert "its traceback could not be stored" in told.hint
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
 def test_what_the_machine_is_called() -> None:
     screen = Screen()
     check = Check("cpu_governor", "doubtful", found=NASTY, why=NASTY, cure=NASTY)

@@ -130,6 +130,22 @@ def test_a_missing_shared_library_names_the_package(tmp_path: Path, log: Path) -
     assert "libdpdk-dev" in caught.value.hint
 
 
+def test_a_log_that_is_a_link_or_fifo_is_not_written(tmp_path: Path, log: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    for is_link in (True, False):
+        log.unlink(missing_ok=True)
+        if is_link:
+            log.symlink_to(tmp_path / "mine")
+        else:
+            os.mkfifo(log)
+        with (
+            pytest.raises(SetupError, match=f"cannot write {log}"),
+            process.run_engine(command(ENGINE, tmp_path), log),
+        ):
+            pass
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
 def test_a_program_that_is_not_there_is_a_setup_error(log: Path) -> None:
     with (
         pytest.raises(SetupError, match="cannot start /nowhere/engine"),

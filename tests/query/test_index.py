@@ -327,7 +327,7 @@ def test_a_copy_of_all_is_not_believed_before_it_is_read(
 
 def test_nothing_is_left_of_what_does_not_count(runs: Path) -> None:
     rows_of(runs)
-    (runs / INDEX / "staging-of-a-killed-one").mkdir()
+    _left_by_a_killed_one(runs / INDEX)
     shutil.rmtree(runs / "night02")
     rows_of(runs)
     home = runs / INDEX
@@ -337,7 +337,29 @@ def test_nothing_is_left_of_what_does_not_count(runs: Path) -> None:
     }
     there = {str(path.relative_to(home)) for path in home.rglob("*.parquet")}
     assert there == counting
-    assert not list(home.glob("staging-*"))
+    assert [path.name for path in home.glob("staging-*")] == ["staging-mine"]
+
+
+def _left_by_a_killed_one(home: Path) -> None:
+    """What it listed in the file that it had locked; and another's of such a name."""
+    (home / "lock").write_text("staging-0123456789abcdef")
+    (home / "staging-0123456789abcdef" / "rows").mkdir(parents=True)
+    (home / "staging-mine").mkdir()
+
+
+@pytest.mark.parametrize("listed", ["../mine", "staging-mine", "results", "\xff" * 70])
+def test_only_a_staging_directory_is_removed_for_being_listed(
+    runs: Path, listed: str
+) -> None:
+    rows_of(runs)
+    for mine in (runs / "mine", runs / INDEX / "staging-mine"):
+        mine.mkdir()
+    (runs / INDEX / "lock").write_text(listed)
+    (runs / "night02" / "journal.jsonl").touch()
+    rows_of(runs)
+    assert (runs / "mine").is_dir()
+    assert (runs / INDEX / "staging-mine").is_dir()
+    assert (runs / INDEX / "results").is_dir()
 
 
 @pytest.mark.parametrize("name", ["", "results", "lock", "staging-x"])

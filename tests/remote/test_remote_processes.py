@@ -30,11 +30,14 @@ from dutperf.cli.measuring import surroundings
 from dutperf.cli.testbeds import planned_testbeds
 from dutperf.config import load_campaign, load_testbed
 from dutperf.errors import InputError, SetupError
+from dutperf.remote.hub import SchedulerHub
+from dutperf.remote.messages import Claim
+from dutperf.remote.owners import Owner
 from dutperf.remote.post import Post
 from dutperf.remote.security import Certificates, make_keys
 from dutperf.remote.simulated import simulating
 from dutperf.remote.task import Workshop
-from dutperf.remote.wire import Call, Hello, Reply, connect
+from dutperf.remote.wire import Call, Hello, Line, Reply, connect
 from dutperf.results import load_environment
 from dutperf.run.campaign_run import run_campaign
 
@@ -356,3 +359,60 @@ def test_nothing_listens_but_where_it_was_told(there: Hosts, tmp_path: Path) -> 
         plain.sendall(b"GET /json/identity.json HTTP/1.0\r\n\r\n")
         with contextlib.suppress(ConnectionResetError):
             assert b"HTTP" not in plain.recv(1000)
+
+
+MANY = 300
+
+
+async def many_workers(
+    there: Hosts, claim: Claim, meanwhile: Callable[[], None]
+) -> None:
+    """So many, each with a testbed of its own, say who they are, and wait."""
+
+    async def one(number: int) -> None:
+        name = f"many-{number}"
+        own = claim.testbeds[0].model_copy(update={"name": name})
+        text = claim.model_copy(update={"testbeds": [own]}).model_dump_json()
+        hello = Hello(name=name, testbeds=[name])
+        async with limit:
+            lines.append(
+                await connect(there.address, own_certificates(there, "worker"), hello)
+            )
+        line = lines[-1]
+        with contextlib.suppress(OSError):
+            while True:
+                call = await line.receive()
+                if isinstance(call, Call) and call.what == "claim":
+                    line.send(Reply(number=call.number, text=text))
+
+    lines: list[Line] = []
+    limit = asyncio.Semaphore(20)
+    tasks = [asyncio.create_task(one(number)) for number in range(MANY)]
+    while len(lines) < MANY:
+        assert not any(task.done() for task in tasks)
+        await asyncio.sleep(0.02)
+    await asyncio.to_thread(meanwhile)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*(line.close() for line in lines))
+
+
+def test_hundreds_of_workers_meet_at_one_scheduler(
+    there: Hosts, tmp_path: Path
+) -> None:
+    write_testbed(tmp_path, "a")
+    there.worker("a").interrupt()  # its key is made
+    workshop = Workshop(
+        Post(), surroundings(), [load_testbed(tmp_path / "a.yaml")], [], True
+    )
+    hub = SchedulerHub(there.address, own_certificates(there, "run"), "run")
+    found: list[Owner] = []
+
+    def meanwhile() -> None:
+        found.extend(hub.owners())
+        hub.close()
+
+    asyncio.run(many_workers(there, workshop.claim(time.time()), meanwhile))
+    names = {name for owner in found if owner.claim for name in owner.claim.names}
+    assert names == {f"many-{number}" for number in range(MANY)}
+    assert not any(owner.trouble for owner in found)

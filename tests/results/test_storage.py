@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from dutperf.errors import SetupError
-from dutperf.results.storage import append_line, lock, storage_error, write_atomically
+from dutperf.results.storage import (
+    append_line,
+    create_exclusively,
+    lock,
+    storage_error,
+    write_atomically,
+)
 
 
 @pytest.mark.parametrize(
@@ -46,6 +52,38 @@ def test_a_link_that_waits_under_a_files_new_name_is_not_written_through(
     write_atomically(tmp_path / "report.html", "page")
     assert victim.read_text() == "mine"
     assert (tmp_path / "report.html").read_text() == "page"
+
+
+def _exchange(directory: Path, other: Path) -> None:
+    directory.rename(directory.with_name("moved"))
+    directory.symlink_to(other)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda file: write_atomically(file, "x"),
+        lambda file: create_exclusively(file, "x"),
+    ],
+)
+def test_a_directory_that_is_exchanged_meanwhile_leads_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], None]
+) -> None:
+    directory, other = tmp_path / "run", tmp_path / "other"
+    directory.mkdir()
+    other.mkdir()
+    opened = os.open
+
+    def exchange(path: str | Path, *rest: int, **named: int) -> int:
+        descriptor = opened(path, *rest, **named)
+        if Path(path) == directory:
+            _exchange(directory, other)
+        return descriptor
+
+    monkeypatch.setattr(os, "open", exchange)
+    write(directory / "results.json")
+    assert not list(other.iterdir())
+    assert [path.name for path in (tmp_path / "moved").iterdir()] == ["results.json"]
 
 
 @pytest.mark.parametrize("change", [lambda file: append_line(file, "x"), lock])

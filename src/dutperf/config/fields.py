@@ -190,7 +190,8 @@ def _shape(pattern: str) -> Any:  # noqa: ANN401 - pydantic's own return type
 
 
 _NAME = "[A-Za-z0-9_][A-Za-z0-9._-]{0,63}"
-_INTERFACE = "[^\\s/:]{1,15}"
+_INTERFACE = "[^\\s/:,]{1,15}"
+"""A comma would begin another argument of DPDK's driver."""
 _PCI = "[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\\.[0-7]"
 
 Name = Annotated[
@@ -205,7 +206,8 @@ InterfaceName = Annotated[
     str,
     _matches(
         _INTERFACE,
-        "must be the name of an interface, at most 15 characters (see: ip link)",
+        "must be the name of an interface, at most 15 characters without a comma "
+        "(see: ip link)",
     ),
     _shape(_INTERFACE),
 ]

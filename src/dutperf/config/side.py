@@ -88,8 +88,8 @@ class PciPort(Strict):
 class MemifPort(Strict):
     """Shared memory with another process (a software DUT), by socket path."""
 
-    memif: Annotated[str, Field(min_length=1)] = Field(
-        description="path of the memif socket"
+    memif: Annotated[str, Field(pattern="^[^,\\x00-\\x20]+$")] = Field(
+        description="path of the memif socket, without commas and blanks"
     )
     role: Literal["server", "client"] = Field(
         default="client", description="the server creates the socket"

@@ -21,6 +21,7 @@ from typing import Literal
 from dutperf.engine.client import Ending, Engine, last_log_line
 from dutperf.engine.cpus import existing_cpus
 from dutperf.errors import EngineError, InputError, SetupError
+from dutperf.plain_files import append_plain
 from dutperf.process_end import ends_within
 from dutperf.programs import find_engine
 from dutperf.protocol import TrialResult
@@ -211,7 +212,14 @@ def _spawn(
     command: list[str], control: socket.socket, log_path: Path
 ) -> subprocess.Popen[bytes]:
     descriptor = control.fileno()
-    with log_path.open("ab") as log:
+    try:
+        opened = append_plain(log_path)
+    except OSError as error:
+        raise SetupError(
+            f"cannot write {log_path}: {error.strerror}",
+            "give a directory that this user may write to, without links in it",
+        ) from error
+    with opened as log:
         try:
             return subprocess.Popen(
                 [*command, "--control-fd", str(descriptor)],

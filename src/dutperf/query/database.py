@@ -1,4 +1,4 @@
-"""The views in a DuckDB database in memory, which reads nothing but what it was given.
+"""The views in a DuckDB database that reads nothing but what it was given.
 
 Their rows stay in the files of an index (``index``). Nothing that SQL can say opens
 another file or a connection, or changes that again.
@@ -41,7 +41,7 @@ def connect(
     *,
     writes: Path | None = None,
 ) -> DuckDBPyConnection:
-    """All runs in or below ``paths`` as views of a new database in memory.
+    """All runs in or below ``paths`` as views of a new database, which is only read.
 
     Args:
         paths: results directories, or directories that have some at any depth;
@@ -56,9 +56,14 @@ def connect(
     import duckdb  # noqa: PLC0415 - only who asks needs it
 
     snapshot = indexed([str(path) for path in paths], notify)
-    database = duckdb.connect(config=_ALONE)
-    weakref.finalize(database, snapshot.close)
     spill = tempfile.TemporaryDirectory(prefix="dutperf-query-")
+    views = Path(spill.name) / "views.duckdb"
+    with duckdb.connect(views, config=_ALONE) as making:
+        for view in VIEWS:
+            for statement in _making(view, snapshot):
+                making.execute(statement)
+    database = duckdb.connect(views, read_only=True, config=_ALONE)
+    weakref.finalize(database, snapshot.close)
     weakref.finalize(database, spill.cleanup)
     database.execute(f"set temp_directory = {quoted(spill.name)}")
     directories = ", ".join(map(quoted, snapshot.directories))
@@ -67,9 +72,6 @@ def connect(
         database.execute(f"set allowed_paths = [{quoted(str(writes))}]")
     database.execute("set enable_external_access = false")
     database.execute("set lock_configuration = true")
-    for view in VIEWS:
-        for statement in _making(view, snapshot):
-            database.execute(statement)
     return database
 
 

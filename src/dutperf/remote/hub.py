@@ -125,7 +125,8 @@ class SchedulerHub:
         Raises:
             SetupError: no scheduler answers.
         """
-        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+        self._turning = threading.Thread(target=self._turn, daemon=True)
+        self._turning.start()
         found: list[Owner] = self._start(self._begin()).result()
         return found
 
@@ -164,6 +165,11 @@ class SchedulerHub:
         with contextlib.suppress(TimeoutError):
             self._start(self._end()).result(CONNECT_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
+        self._turning.join(CONNECT_S)
+
+    def _turn(self) -> None:
+        self._loop.run_forever()
+        self._loop.close()
 
     def _start(self, coroutine: Coroutine[Any, Any, T]) -> Future[T]:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop)

@@ -12,13 +12,14 @@ import itertools
 import os
 import secrets
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from dutperf.errors import StorageError
 
 _NO_LINK = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 """Neither a link's target nor a FIFO's reader is written to, or waited for."""
+_NEW = os.O_CREAT | os.O_EXCL
 _FULL = "free some space, or give a directory on another disk"
 _DENIED = "give a directory that this user may write to"
 _HINTS = {
@@ -75,15 +76,16 @@ def write_atomically(
     Raises:
         StorageError: the file system refused; an old content is still there.
     """
-    temporary = unfinished(path)
-    with storing(path, safe):
+    temporary = unfinished(path).name
+    with storing(path, safe), _opened(path.parent) as folder:
         try:
-            _write_synced(temporary, text.encode(), os.O_CREAT | os.O_EXCL, more)
-            temporary.replace(path)
+            _write_synced(temporary, folder, text.encode(), _NEW, more)
+            os.replace(temporary, path.name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:  # an interrupt, too
-            temporary.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                os.unlink(temporary, dir_fd=folder)
             raise
-        _sync_directory(path.parent)
+        os.fsync(folder)
 
 
 def unfinished(path: Path) -> Path:
@@ -101,15 +103,16 @@ def create_exclusively(path: Path, text: str) -> None:
         FileExistsError: somebody else has made it.
         StorageError: the file system refused.
     """
-    with storing(path):
+    with storing(path), _opened(path.parent) as folder:
         try:
-            _write_synced(path, text.encode(), os.O_CREAT | os.O_EXCL)
+            _write_synced(path.name, folder, text.encode(), _NEW)
         except FileExistsError:
             raise
         except OSError:
-            path.unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                os.unlink(path.name, dir_fd=folder)
             raise
-        _sync_directory(path.parent)
+        os.fsync(folder)
 
 
 def append_line(path: Path, line: str, safe: str = "") -> None:
@@ -120,8 +123,8 @@ def append_line(path: Path, line: str, safe: str = "") -> None:
     Raises:
         StorageError: the file system refused, or the file is gone.
     """
-    with storing(path, safe):
-        _write_synced(path, line.encode() + b"\n", os.O_APPEND)
+    with storing(path, safe), _opened(path.parent) as folder:
+        _write_synced(path.name, folder, line.encode() + b"\n", os.O_APPEND)
 
 
 def cut(path: Path, size: int) -> None:
@@ -160,9 +163,10 @@ def lock(path: Path) -> int:
 
 
 def _write_synced(
-    path: Path, data: bytes, flags: int, more: Iterable[bytes] = ()
+    name: str, folder: int, data: bytes, flags: int, more: Iterable[bytes] = ()
 ) -> None:
-    descriptor = os.open(path, os.O_WRONLY | _NO_LINK | flags, 0o644)
+    flags |= os.O_WRONLY | _NO_LINK
+    descriptor = os.open(name, flags, 0o644, dir_fd=folder)
     try:
         before = os.fstat(descriptor).st_size
         try:
@@ -182,10 +186,14 @@ def _write_all(descriptor: int, data: bytes) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def _sync_directory(path: Path) -> None:
-    """A new name is safe only when its directory is on disk, too."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+@contextmanager
+def _opened(directory: Path) -> Iterator[int]:
+    """A directory that nobody exchanges for another one while a file is written in it.
+
+    A new name is safe only when it is on disk, too (fsync).
+    """
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        os.fsync(descriptor)
+        yield descriptor
     finally:
         os.close(descriptor)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
+import secrets
 import shutil
-import tempfile
 import uuid
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -42,6 +43,8 @@ from dutperf.results.storage import storing
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+_STAGING = re.compile("staging-[0-9a-f]{16}")
+_NAME_BYTES = 64
 _ROUND = 5000
 """Runs that are read before they are kept."""
 _MANY = 500
@@ -66,13 +69,13 @@ class Updating:
         import duckdb  # noqa: PLC0415 - takes a while to be loaded
 
         with (
-            self._alone(),
-            tempfile.TemporaryDirectory(prefix="staging-", dir=self._home) as staging,
+            self._alone() as lock,
+            self._staging(lock) as staging,
             bounded() as database,
         ):
             database.execute("set threads = 1")  # which keeps the order of rows
             try:
-                return self._updated(database, listed, Path(staging))
+                return self._updated(database, listed, staging)
             except duckdb.IOException as error:  # a full disk, above all
                 raise StorageError(
                     f"cannot write {self._home}: {str(error).splitlines()[0]}",
@@ -80,8 +83,11 @@ class Updating:
                 ) from error
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """One process at a time; another one waits, and finds the work done."""
+    def _alone(self) -> Iterator[int]:
+        """One process at a time; another one waits, and finds the work done.
+
+        Yields the file that is locked, which has the name of the staging directory.
+        """
         with storing(self._home):
             self._home.mkdir(parents=True, exist_ok=True)
             lock = os.open(
@@ -91,11 +97,25 @@ class Updating:
             )
         try:
             busy.take_turn(lock, self._home / "lock", tell=self._notify)
-            for left in self._home.glob("staging-*"):  # by one that was killed
-                shutil.rmtree(left, ignore_errors=True)
-            yield
+            yield lock
         finally:
             os.close(lock)
+
+    @contextmanager
+    def _staging(self, lock: int) -> Iterator[Path]:
+        """A new directory; the one that was listed by who was killed is removed."""
+        left = os.pread(lock, _NAME_BYTES, 0).decode("ascii", "replace")
+        if _STAGING.fullmatch(left):
+            shutil.rmtree(self._home / left, ignore_errors=True)
+        staging = self._home / f"staging-{secrets.token_hex(8)}"
+        with storing(self._home):
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, staging.name.encode(), 0)
+            staging.mkdir()
+        try:
+            yield staging
+        finally:
+            shutil.rmtree(staging, ignore_errors=True)
 
     def _updated(
         self, database: DuckDBPyConnection, listed: dict[str, Found], staging: Path
