@@ -13,6 +13,9 @@ import pytest
 from dutperf import busy
 from dutperf.passport.keeping import NONE, VARIABLE
 
+MEASURING = {"automation", "lab", "live", "remote", "routing", "run"}
+"""Folders of tests that store runs, and forge few."""
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
@@ -35,6 +38,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.nodeid in named or item.nodeid.partition("::")[0] in named:
             item.add_marker("long")
+
+
+@pytest.fixture(autouse=True)
+def _held_against_the_oracle(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Every run that a test of these folders stores, whatever it is about."""
+    folder = request.path.relative_to(Path(__file__).parent).parts[0]
+    forged = request.node.get_closest_marker("forged")
+    if forged or folder not in MEASURING or "tmp_path" not in request.fixturenames:
+        yield
+        return
+    path: Path = request.getfixturevalue("tmp_path")
+    yield
+    for results in path.rglob("results.json"):
+        if results.with_name("journal.jsonl").is_file():
+            from oracle import compared_run
+
+            assert not compared_run(results.parent).differ, results
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ from dutperf.evidence import Check, verify
 from dutperf.evidence.environments import check_environments
 from dutperf.results import load_environment, load_journal, load_results
 from dutperf.results.environment import environment_sum
+from dutperf.run.results_again import results_again
 from dutperf.simulation.fake_engine import FakeEngine, step
 
 Json = dict[str, Any]
@@ -42,7 +43,9 @@ def plan(_campaign: Campaign) -> list[PlannedTestbed]:
 
 
 def check(path: Path) -> Check:
-    (found,) = (c for c in verify(path, plan).checks if c.name == "environment")
+    (found,) = (
+        c for c in verify(path, plan, results_again).checks if c.name == "environment"
+    )
     return found
 
 
@@ -101,7 +104,7 @@ def test_a_run_that_goes_on_adds_the_sum_of_what_it_goes_on_in(path: Path) -> No
     assert sums(path).keys() == {1, 4}
     assert sums(path)[1] == first[1]
     assert check(path).wrong == []
-    assert verify(path, plan).good, "counters of ports begin anew"
+    assert verify(path, plan, results_again).good, "counters of ports begin anew"
     edited(
         path / "environment.json", lambda data: data["parts"][0].update(changes=["x"])
     )
@@ -153,7 +156,7 @@ def test_nor_is_an_older_run_that_went_on_refused(path: Path) -> None:
         for each in told:
             text = text.replace(f'"{each}"', "null")
         (path / name).write_text(text)
-    assert verify(path, plan).good
+    assert verify(path, plan, results_again).good
 
 
 def test_a_file_that_says_it_is_of_another_testbed_is_a_difference(path: Path) -> None:

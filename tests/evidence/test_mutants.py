@@ -124,7 +124,7 @@ def _yaml_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def is_believed(path: Path) -> bool:
     try:
-        found = verify(path, planned_testbeds, None, results_again)
+        found = verify(path, planned_testbeds, results_again)
     except InputError:
         return False
     return found.proven
@@ -264,7 +264,7 @@ def test_any_byte_of_the_report_is_held_to_the_results(
         changed = bytearray(content)
         changed[draw.randrange(len(content))] ^= 1 << draw.randrange(8)
         (run / "report.html").write_bytes(changed)
-        found = verify(run, planned_testbeds, lambda _directory: made)
+        found = verify(run, planned_testbeds, results_again, lambda _directory: made)
         assert [check.name for check in found.checks if check.wrong] == ["report"]
 
 

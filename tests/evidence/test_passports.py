@@ -18,6 +18,7 @@ from dutperf.results.passport import (
     PassportDelay,
     PassportEntry,
 )
+from dutperf.run.results_again import results_again
 from dutperf.simulation.fake_engine import FakeEngine, step
 
 FLOOR = PassportDelay(
@@ -52,7 +53,7 @@ def test_shares_and_floors_are_derived_again(whole: Path) -> None:
     stored = json.loads((whole / "results.json").read_text())["cells"]
     assert stored[0]["passport"]["share_percent"] > 90
     assert stored[1]["measures"][0]["result"]["below_ns"] == 90_000
-    found = verify(whole, planned_testbeds)
+    found = verify(whole, planned_testbeds, results_again)
     assert found.good, found
 
 
@@ -79,4 +80,4 @@ def test_another_share_or_floor_is_refused(
     assert at[place[-1]] != value
     at[place[-1]] = value
     path.write_text(json.dumps(stored))
-    assert not verify(whole, planned_testbeds).good
+    assert not verify(whole, planned_testbeds, results_again).good

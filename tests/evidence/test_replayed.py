@@ -38,7 +38,7 @@ def plan(_campaign: Campaign) -> list[PlannedTestbed]:
 
 
 def verified(path: Path) -> Verification:
-    return verify(path, plan, write_report, results_again)
+    return verify(path, plan, results_again, write_report)
 
 
 @pytest.fixture(scope="module")
@@ -289,7 +289,7 @@ def left(remaining: Path, tmp_path: Path) -> Path:
 
 
 def of_nat44(path: Path) -> Verification:
-    return verify(path, plan_of_nat44, None, results_again)
+    return verify(path, plan_of_nat44, results_again)
 
 
 @pytest.mark.parametrize("end", [1, 4])

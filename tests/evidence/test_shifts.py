@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 
 from dutperf import stats
-from dutperf.evidence.rederive import formulas, shifts
+from oracle import formulas, shifts
 
 FIVE = Fraction(5, 100)
 

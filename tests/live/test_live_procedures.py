@@ -14,6 +14,7 @@ from dutperf.results import CellResult, load_journal, load_results
 from dutperf.run.campaign_run import run_campaign
 from dutperf.run.engine_session import prepare_engine
 from dutperf.run.local_executor import Surroundings
+from dutperf.run.results_again import results_again
 
 pytestmark = needs_engine
 
@@ -62,7 +63,8 @@ def measured(directory: Path, *specs: dict[str, object]) -> list[CellResult]:
     )
     assert load_results(run) == results
     assert load_journal(run).records == tuple(results.trials)
-    checks = verify(run, lambda _c: [PlannedTestbed(testbed=RINGS)]).checks
+    planned = [PlannedTestbed(testbed=RINGS)]
+    checks = verify(run, lambda _c: planned, results_again).checks
     assert [told for check in checks for told in check.wrong] == []
     return results.cells
 

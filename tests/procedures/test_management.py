@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from planning import Recording, cell
 
-from dutperf.evidence.rederive.management import management
 from dutperf.procedures.management import with_management
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.protocol import Answer, TrialResult
@@ -16,6 +15,7 @@ from dutperf.results.management_words import management_sentence
 from dutperf.run.local_executor import measure_cell
 from dutperf.simulation.fake_engine import FakeEngine, perfect, step
 from dutperf.simulation.simulated_agent import SimulatedAgent
+from oracle.management import management
 
 LIMIT = MaxRate(20_000, "media")
 ASKED = cell(

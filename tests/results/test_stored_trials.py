@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 from stored_samples import results_file, trial_record
 
-from dutperf.evidence.rederive import by_cell, check_trials
+from dutperf.evidence.accounting import check_trials
 from dutperf.results import ResultsDirectory, TrialRecord, load_journal, load_results
 from dutperf.results import stored_trials as module
 from dutperf.results.counting import counting
+from oracle.records import by_cell
 
 
 def records(*places: tuple[str, str | None]) -> list[TrialRecord]:

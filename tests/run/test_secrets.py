@@ -85,7 +85,7 @@ def test_a_device_is_asked_with_its_community_and_no_file_has_it(
         assert secret.encode() not in told
     assert b"{env: LAB_PASSWORD}" in told
     take(monkeypatch)
-    found = verify(Path("run"), planned_testbeds, None, results_again)
+    found = verify(Path("run"), planned_testbeds, results_again)
     assert [told for check in found.checks for told in check.wrong] == []
     assert found.proven, "without any secret"
 

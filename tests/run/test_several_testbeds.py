@@ -335,6 +335,7 @@ def test_a_full_disk_ends_the_run_at_once(
     assert "up second" not in world.log
 
 
+@pytest.mark.forged
 def test_a_journal_with_another_campaigns_cell_is_refused_before_a_frame(
     path: Path,
 ) -> None:

@@ -26,7 +26,7 @@ from dutperf.results.directory import CAMPAIGN
 from dutperf.run.consent import campaign_to_run
 from dutperf.run.results_again import results_again
 
-_VERSION = 1
+_VERSION = 2
 _MOST_WRONG = 10
 
 File = Annotated[
@@ -66,7 +66,7 @@ def verify(
     allow_hooks: AllowHooks = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check the sums of a run, and derive each of its results from the journal again.
+    """Check the sums of a run, and make each of its results from the journal again.
 
     Ends with 1 if anything speaks against them, and with 5 if it cannot be told whether
     something does.
@@ -78,7 +78,7 @@ def verify(
             "--allow-hooks is for --rerun, which is missing", "leave it out"
         )
     found = bounded(
-        lambda: verified(path, planned_testbeds, write_report, results_again, allowed),
+        lambda: verified(path, planned_testbeds, results_again, write_report, allowed),
         path,
     )
     if not as_json:
@@ -141,12 +141,6 @@ def as_data(found: Verification) -> dict[str, object]:
         "what": found.what,
         "good": found.good,
         "proven": found.proven,
-        "figures": {
-            "derived": found.figures.derived,
-            "agree": found.figures.agree,
-            "differ": found.figures.differ,
-            "not_derived": found.figures.underived,
-        },
         "checks": [asdict(check) for check in found.checks],
     }
 

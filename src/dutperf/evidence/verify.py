@@ -1,4 +1,4 @@
-"""Checks the evidence of a run: its sums, its journal, and every figure once more.
+"""Checks the evidence of a run: its sums, its journal, and all that was made of it.
 
     sums        no file was changed since it was packed
     signature   who signed the sums
@@ -8,7 +8,6 @@
     trials      those of the results are the journal's
     campaign    the cells are the campaign's
     replay      the run's own code makes the same of the journal: requests, results
-    figures     each derived from the journal by a second implementation (``rederive``)
     report      it is what the results make
 
 A check never passes for want of something: what cannot be looked at is said.
@@ -28,28 +27,11 @@ from dutperf import __version__
 from dutperf.config import Campaign, PlannedTestbed, expand, load_campaign
 from dutperf.config.cell import Cell
 from dutperf.errors import InputError, SetupError
+from dutperf.evidence.accounting import check_trials, contradictions, of_their_cells
 from dutperf.evidence.archive import MANIFEST, SIGNATURE, SUMS, opened, wrong_sums
-from dutperf.evidence.comparison import (
-    Compared,
-    compare_cell,
-    compare_scalability,
-)
 from dutperf.evidence.environments import check_environments
 from dutperf.evidence.pack import NEEDED, OWN, REPORT, VERSION, files_of, manifest_of
-from dutperf.evidence.rederive import (
-    Source,
-    by_cell,
-    check_trials,
-    derived_cell,
-    derived_scalability,
-)
-from dutperf.evidence.replayed import (
-    Replay,
-    begins_in_order,
-    ended_by_remaining,
-    replayed,
-)
-from dutperf.evidence.said_twice import contradictions, of_their_cells
+from dutperf.evidence.replayed import Replay, begins_in_order, replayed
 from dutperf.evidence.signature import BadSignatureError, signer
 from dutperf.results import (
     TrialRecord,
@@ -89,7 +71,6 @@ class Verification:
 
     what: str
     checks: list[Check]
-    figures: Compared
 
     @property
     def good(self) -> bool:
@@ -105,8 +86,8 @@ class Verification:
 def verify(
     path: Path,
     plan: Plan,
+    replay: Replay,
     write_report: WriteReport | None = None,
-    replay: Replay | None = None,
     allowed: Path | None = None,
 ) -> Verification:
     """Check an archive, or a results directory.
@@ -114,8 +95,8 @@ def verify(
     Args:
         path: of either.
         plan: where a campaign is measured.
+        replay: makes the results again, of the journal.
         write_report: makes report.html again; None: it is not looked at.
-        replay: makes the results again; None: they are derived alone.
         allowed: whose signature is asked for; None: any, or none.
 
     Raises:
@@ -141,7 +122,7 @@ def verify(
         raise InputError(f"{path}: {' and '.join(missing)} missing", "pack it again")
     with _as_directory(files) as directory:
         try:
-            return _verified(str(path), directory, checks, plan, write_report, replay)
+            return _verified(str(path), directory, checks, plan, replay, write_report)
         except InputError as error:
             message = error.message.replace(str(directory), str(path))
             if wrong := [told for check in checks for told in check.wrong]:
@@ -224,15 +205,14 @@ def _verified(
     directory: Path,
     checks: list[Check],
     plan: Plan,
+    replay: Replay,
     write_report: WriteReport | None,
-    replay: Replay | None,
 ) -> Verification:
     load_results(directory)  # refuses what is no run of dutperf, in sentences
     records = load_journal(directory).records
     load_environments(directory)
     results = json.loads((directory / RESULTS).read_bytes())
     header, *trials = _lines(directory / JOURNAL)
-    figures = Compared()
     if (directory / MANIFEST).exists():
         checks.append(_manifest(directory))
     checks += [
@@ -240,13 +220,11 @@ def _verified(
         _environment(directory, records),
         _same_trials(results, trials, header),
         _cells(directory, results, trials, plan),
+        _replayed(directory, results, header, plan, replay),
     ]
-    if replay:
-        checks.append(_replayed(directory, results, header, plan, replay))
-    checks.append(_figures(directory, results, trials, figures))
     if write_report:
         checks.append(_report(directory, write_report, header))
-    return Verification(what, checks, figures)
+    return Verification(what, checks)
 
 
 def _lines(path: Path) -> list[Json]:
@@ -409,55 +387,6 @@ def _only_of_today(check: Check, header: Json) -> None:
             f"to prove more; first of {len(check.wrong)} found: {check.wrong[0]}"
         )
         check.wrong, check.looked, check.unproven = [], False, True
-
-
-# --- figures
-
-
-def _figures(
-    directory: Path, results: Json, trials: Sequence[Json], found: Compared
-) -> Check:
-    environments = load_environments(directory)
-    done: dict[str, Json] = {}
-    of_cell = by_cell(trials)
-    check = Check("figures", "")
-    for cell in results["cells"]:
-        if ended_by_remaining(cell):
-            check.unknown.append(f"{cell['id']} has no figures: replay holds it whole")
-            continue
-        place = cell.get("place")
-        known = environments.get(place) or environments.get(None)
-        recorded = known.model_dump(mode="json") if known else {}
-        source = Source(
-            cell,
-            of_cell.get(cell["id"], []),
-            recorded.get("ports", []),
-            done,
-            recorded.get("passport"),
-        )
-        try:
-            done[cell["id"]] = derived_cell(source)
-        except (
-            ArithmeticError,
-            AssertionError,
-            LookupError,
-            TypeError,
-            ValueError,
-        ) as e:
-            told = f"nothing follows from its trials ({type(e).__name__}: {e})"
-            check.wrong.append(f"{cell['id']}: {told}")
-            continue
-        compare_cell(cell, done[cell["id"]], found)
-    if not check.wrong and "scalability" in results:
-        rows = derived_scalability(results["cells"], done, of_cell)
-        compare_scalability(results["scalability"], rows, found)
-    check.wrong += found.differ
-    check.told = f"{found.derived} figures derived again, {found.agree} agree"
-    check.unknown += [
-        f"{count} figures are not derived: {why}"
-        for why, count in found.underived.items()
-    ]
-    return check
 
 
 # --- the report

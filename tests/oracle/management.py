@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dutperf.evidence.rederive import records
+from dutperf.evidence import accounting
+from oracle import records
 
 Json = dict[str, Any]
 Tree = list[tuple[int, Any]]
@@ -22,8 +23,8 @@ _ANSWER = 0xA2
 def management(trials: Sequence[Json]) -> Json | None:
     """Sums over the trials that passed, or else all that are valid; None: not asked."""
     own = records.of_role(trials)
-    passed = [trial for trial in own if records.verdict(trial) == "pass"]
-    counted = passed or [t for t in own if records.verdict(t) == "fail"]
+    passed = [trial for trial in own if accounting.verdict(trial) == "pass"]
+    counted = passed or [t for t in own if accounting.verdict(t) == "fail"]
     asked = answered = wrong = 0
     delays: list[int] = []
     for trial in counted:

@@ -2,12 +2,12 @@
 
 Whoever doubts a figure of ``results.json`` can read here, from top to bottom, how it
 follows from the counts of the trials. Nothing of what measured is used, neither its
-searches nor its statistics (import-linter sees to that), so a mistake there is not made
-again here.
+searches nor its statistics (``tests/evidence/test_oracle.py`` sees to that), so a
+mistake there is not made again here. It is held against every run that a test makes
+(``tests/conftest.py``).
 
     formulas     each formula of the RFCs, once
     records      what a trial says, by the keys of the file
-    accounting   whether a trial's frames and verdict hold together
     searches     where a search ended, by its trials; MLRsearch
     phases       which trials of phase 2 count
     cells        throughput, frame loss, back-to-back frames
@@ -19,15 +19,16 @@ again here.
     scalability  what more flows cost (RFC 8219 10.2)
     shifts       how surely the repeats of two cells differ
     passports    the share of what the tester can do without a device
+    comparison   what is stored beside what was derived
+    whole        all of a run
 
 What is derived has the shape of a stored cell, with those keys only that are known; a
 figure that has none here cannot be derived, and ``comparison`` says so.
 """
 
-from dutperf.evidence.rederive.accounting import check_trials
-from dutperf.evidence.rederive.beside import Source
-from dutperf.evidence.rederive.cells import derived_cell
-from dutperf.evidence.rederive.records import by_cell
-from dutperf.evidence.rederive.scalability import derived_scalability
+from oracle.beside import Source
+from oracle.cells import derived_cell
+from oracle.comparison import Compared, compare_cell
+from oracle.whole import compared_run
 
-__all__ = ["Source", "by_cell", "check_trials", "derived_cell", "derived_scalability"]
+__all__ = ["Compared", "Source", "compare_cell", "compared_run", "derived_cell"]

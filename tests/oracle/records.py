@@ -9,9 +9,19 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
+from dutperf.evidence.accounting import (
+    LOSSES,
+    codes,
+    directions,
+    is_taken_over,
+    missing,
+    role,
+    streams,
+    verdict,
+)
+
 Json = dict[str, Any]
 
-LOSSES = {"frames_lost", "frames_late"}
 _OTHER_RATES_TOO = {
     "link_down",
     "flow_control",
@@ -32,14 +42,6 @@ _BY_OTHERS = {
 }
 
 
-def is_taken_over(before: Json, trial: Json) -> bool:
-    """Whether ``trial`` begins a cell again, at a testbed that is equal to another."""
-    return bool(
-        before["cell"] == trial["cell"]
-        and before.get("stands_in") != trial.get("stands_in")
-    )
-
-
 def by_cell(trials: Sequence[Json]) -> dict[str, list[Json]]:
     """The trials of each cell that count: of one taken over those that came then."""
     found: dict[str, list[Json]] = {}
@@ -51,42 +53,12 @@ def by_cell(trials: Sequence[Json]) -> dict[str, list[Json]]:
     return found
 
 
-def verdict(trial: Json) -> str:
-    """Pass, fail or invalid."""
-    return str(trial["result"]["verdict"]["kind"])
-
-
-def codes(trial: Json) -> set[str]:
-    """Of the reasons for its verdict."""
-    return {reason["code"] for reason in trial["result"]["verdict"]["reasons"]}
-
-
-def role(trial: Json) -> str:
-    """What it was for."""
-    return str(trial.get("role", "trial"))
-
-
-def directions(trial: Json) -> list[Json]:
-    """Their results."""
-    return list(trial["result"]["directions"])
-
-
-def streams(trial: Json) -> list[Json]:
-    """Those of all directions."""
-    return [stream for each in directions(trial) for stream in each["streams"]]
-
-
 def seconds(trial: Json) -> Fraction:
     """How long it was to last."""
     return Fraction(trial["request"]["duration_ns"], 10**9)
 
 
 # --- loss
-
-
-def missing(direction: Json) -> int:
-    """Lost, or later than the frame timeout."""
-    return int(sum(s["lost"] + s.get("late", 0) for s in direction["streams"]))
 
 
 def missing_whole(direction: Json) -> int:

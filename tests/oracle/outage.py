@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dutperf.evidence.rederive import records
-from dutperf.evidence.rederive.searches import Asked, Repeat, averaged
+from dutperf.evidence import accounting
+from oracle import records
+from oracle.searches import Asked, Repeat, averaged
 
 Json = dict[str, Any]
 
@@ -22,7 +23,9 @@ def derived_outage(settings: Json, asked: Sequence[Asked]) -> Json:
             "direction": direction["name"],
             "repeats": [_time(trial, place) if trial else None for trial in trials],
         }
-        for place, direction in enumerate(records.directions(valid[0]) if valid else [])
+        for place, direction in enumerate(
+            accounting.directions(valid[0]) if valid else []
+        )
     ]
     repeats = []
     for place, took in enumerate(tried):
@@ -45,7 +48,7 @@ def derived_outage(settings: Json, asked: Sequence[Asked]) -> Json:
 
 
 def _time(trial: Json, place: int) -> Json:
-    direction = records.directions(trial)[place]
+    direction = accounting.directions(trial)[place]
     streams = direction["streams"]
     lost = sum(stream["lost"] for stream in streams)
     doubted = sum(stream.get("lost_in_shadow", 0) for stream in streams)

@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from dutperf.evidence.rederive import formulas, records
-from dutperf.evidence.rederive.management import management
-from dutperf.evidence.rederive.searches import Limit
+from dutperf.evidence import accounting
+from oracle import formulas, records
+from oracle.management import management
+from oracle.searches import Limit
 
 Json = dict[str, Any]
 
@@ -91,10 +92,10 @@ def beside(source: Source, told: Json) -> Json:
 def _beside_stream(source: Source) -> list[Json]:
     """Frames that need not be forwarded: sent, and come, where trials passed."""
     own = records.of_role(source.trials)
-    passed = [trial for trial in own if records.verdict(trial) == "pass"]
+    passed = [trial for trial in own if accounting.verdict(trial) == "pass"]
     counted: dict[str, Json] = {}
-    for trial in passed or [t for t in own if records.verdict(t) == "fail"]:
-        for direction in records.directions(trial):
+    for trial in passed or [t for t in own if accounting.verdict(t) == "fail"]:
+        for direction in accounting.directions(trial):
             if told := direction.get("beside"):
                 way = direction["name"]
                 each = {"direction": way, "sent": 0, "received": 0}

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from dutperf.evidence.rederive import records, shifts
+from oracle import records, shifts
 
 Json = dict[str, Any]
 _MORE_IS_BETTER = ("throughput", "back-to-back")

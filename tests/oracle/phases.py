@@ -9,18 +9,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dutperf.evidence.rederive import records
-from dutperf.evidence.rederive.searches import Asked
+from dutperf.evidence import accounting
+from oracle import records
+from oracle.searches import Asked
 
 Json = dict[str, Any]
 
 
 def counted_trials(trials: Sequence[Json]) -> list[Asked]:
     """In their order, invalid ones among them."""
-    if any(records.role(trial) == "phase1" for trial in trials):
-        return list(_phased([t for t in trials if records.role(t) in _PHASES]))
+    if any(accounting.role(trial) == "phase1" for trial in trials):
+        return list(_phased([t for t in trials if accounting.role(t) in _PHASES]))
     return [
-        Asked(trial["load_fps"], trial["repeat"], records.verdict(trial), trial)
+        Asked(trial["load_fps"], trial["repeat"], accounting.verdict(trial), trial)
         for trial in records.of_role(trials)
     ]
 
@@ -31,8 +32,8 @@ _PHASES = {"phase1", "trial", "validation"}
 def _phased(trials: Sequence[Json]) -> Iterator[Asked]:
     """Phase 2 of each test, or the phase 1 that kept it from being run."""
     for place, trial in enumerate(trials):
-        kind, after = records.role(trial), trials[place + 1 : place + 3]
-        then = records.role(after[0]) if after else None
+        kind, after = accounting.role(trial), trials[place + 1 : place + 3]
+        then = accounting.role(after[0]) if after else None
         if (
             kind == "phase1"
             and then != "trial"
@@ -49,27 +50,29 @@ def _phased(trials: Sequence[Json]) -> Iterator[Asked]:
 def _judged(trial: Json, check: Json | None) -> str:
     table = trial["result"].get("table")
     renewed = bool(table) and table["changed"] > 0
-    gone = check is not None and records.verdict(check) == "fail"
+    gone = check is not None and accounting.verdict(check) == "fail"
     if renewed or gone or records.foreign_addresses(trial):
         return "invalid"
-    return records.verdict(trial)
+    return accounting.verdict(trial)
 
 
 def _opening_failed(trial: Json) -> bool:
     table = trial["result"].get("table")
     few = bool(table) and table["filled"] < records.connections(trial)
-    return records.verdict(trial) != "pass" or few or records.foreign_addresses(trial)
+    return (
+        accounting.verdict(trial) != "pass" or few or records.foreign_addresses(trial)
+    )
 
 
 def _was_repeated(trial: Json, after: Sequence[Json]) -> bool:
     """Whether a run ended before the check that the trial needed: it was made anew."""
-    if [records.role(each) for each in after] != ["phase1", "trial"]:
+    if [accounting.role(each) for each in after] != ["phase1", "trial"]:
         return False
     same = ("repeat", "load_fps")
-    lost = any(stream["lost"] for stream in records.streams(trial))
+    lost = any(stream["lost"] for stream in accounting.streams(trial))
     return (
         lost
-        and records.verdict(trial) == "fail"
+        and accounting.verdict(trial) == "fail"
         and all(after[1][key] == trial[key] for key in same)
         and records.seconds(after[1]) == records.seconds(trial)
     )
@@ -78,5 +81,5 @@ def _was_repeated(trial: Json, after: Sequence[Json]) -> bool:
 def _load_beside(trials: Sequence[Json], place: int) -> int:
     """The load that a phase 1 was for: that of the next trial, else of the last."""
     beside = [*trials[place:], *reversed(trials[:place])]
-    known = [t["load_fps"] for t in beside if records.role(t) == "trial"]
+    known = [t["load_fps"] for t in beside if accounting.role(t) == "trial"]
     return int(known[0]) if known else 0

@@ -1,18 +1,19 @@
 """Whether a journal holds together: every frame accounted for, every verdict earned.
 
-By the plain JSON of its trials; the rules are those of the engine's verdict
-(docs/adr/0001, RFC 2544 26.1), written once more.
+By the plain JSON of its trials, not by the models that wrote it. The rules are those of
+the engine's verdict (docs/adr/0001, RFC 2544 26.1), written once more; and what a trial
+says in two places, or says though something else rules it out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dutperf.evidence.rederive import records
-
 Json = dict[str, Any]
+LOSSES = {"frames_lost", "frames_late"}
 _TRIAL_IDS = 65535
 
 
@@ -49,7 +50,7 @@ def _expected_ids(trials: Sequence[Json]) -> Iterator[set[int]]:
     at: dict[str | None, list[Json]] = {}
     for trial in trials:
         before = at.setdefault(trial.get("place"), [])
-        if before and records.is_taken_over(before[-1], trial):
+        if before and is_taken_over(before[-1], trial):
             before[:] = [t for t in before if t["cell"] != trial["cell"]]
         before.append(trial)
         yield {(n - 1) % _TRIAL_IDS + 1 for n in (len(before), trial["number"])}
@@ -60,7 +61,7 @@ def _expected_ids(trials: Sequence[Json]) -> Iterator[set[int]]:
 
 def _frames(trial: Json) -> Iterator[str]:
     recorded = trial.get("delays_recorded", True) and "role" in trial
-    for direction in records.directions(trial):
+    for direction in directions(trial):
         for name in ("lag_ns", "burst_frames", "send_call_ns", "receive_gap_ns"):
             yield from _histogram(direction.get(name), f"{direction['name']}: {name}")
         for stream in direction["streams"]:
@@ -170,20 +171,20 @@ _NEEDS = {
 
 def _verdict(trial: Json) -> Iterator[str]:
     """It follows from the counts, as far as they tell."""
-    kind, told = records.verdict(trial), records.codes(trial)
+    kind, told = verdict(trial), codes(trial)
     if (kind == "pass") == bool(told):
         yield f"it is {kind} with {len(told) or 'no'} reasons"
-    if records.role(trial) == "probe":
+    if role(trial) == "probe":
         return  # its frames are lost on purpose
     ppb = trial["request"].get("loss_tolerance_ppb", 0)
-    over = [d for d in records.directions(trial) if _is_over(d, ppb)]
+    over = [d for d in directions(trial) if _is_over(d, ppb)]
     if kind == "pass" and over:
         yield f"it passed, and {over[0]['name']} lost more than is tolerated"
-    if kind == "pass" and any(s["duplicate"] for s in records.streams(trial)):
+    if kind == "pass" and any(s["duplicate"] for s in streams(trial)):
         yield "it passed, and frames arrived more than once"
-    if kind == "fail" and told and told <= records.LOSSES and not over:
+    if kind == "fail" and told and told <= LOSSES and not over:
         yield "it failed for frames, and none was lost or late beyond the tolerance"
-    every = records.streams(trial)
+    every = streams(trial)
     counts = {
         "frames_lost": sum(s["lost"] for s in every),
         "frames_late": sum(s.get("late", 0) for s in every),
@@ -196,7 +197,7 @@ def _verdict(trial: Json) -> Iterator[str]:
 def _is_over(direction: Json, ppb: int) -> bool:
     """More lost or late than the request tolerates, of what was intended."""
     intended = sum(stream["intended"] for stream in direction["streams"])
-    return bool(records.missing(direction) * 10**9 > ppb * intended)
+    return bool(missing(direction) * 10**9 > ppb * intended)
 
 
 # --- what was asked for
@@ -210,7 +211,7 @@ def _request(trial: Json, expected: set[int]) -> Iterator[str]:
         wanted = " or ".join(map(str, sorted(expected)))
         yield f"its ids, {ids[0]} and {ids[1]}, are not {wanted}"
     asked = {each["name"]: each for each in request["directions"]}
-    if list(asked) != [each["name"] for each in records.directions(trial)]:
+    if list(asked) != [each["name"] for each in directions(trial)]:
         if result["directions"]:
             yield "its directions are not those that were asked for"
         return
@@ -234,7 +235,7 @@ def _direction(trial: Json, asked: Json, direction: Json) -> Iterator[str]:
         yield f"{name}: {intended} intended, and {frames} asked for"
     sent = sum(each["sent"] for each in counted)
     whole = sent == intended or trial["result"].get("ended_early", False)
-    if not whole and records.verdict(trial) != "invalid":
+    if not whole and verdict(trial) != "invalid":
         yield f"{name}: {sent} of {intended} frames were sent, and it is not invalid"
 
 
@@ -258,3 +259,155 @@ def _frames_asked(asked: Json, duration_ns: int) -> int:
             frames += (step["rate_fps"] * span + 5 * 10**8) // 10**9
             left -= span
     return int(max(1, frames))
+
+
+# --- what is said twice
+
+
+def contradictions(trials: Iterable[Json], schema_version: int) -> Iterator[str]:
+    """Of each trial, as plain JSON; what an old file does not have is passed over."""
+    before: dict[str | None, Json] = {}
+    for trial in trials:
+        last = before.get(trial.get("place"))
+        for told in (*_of_trial(trial, schema_version), *_counters(trial, last)):
+            yield f"trial {trial['number']}: {told}"
+        if last or trial.get("environment"):  # else nobody knows of openings
+            before[trial.get("place")] = trial
+
+
+def of_their_cells(trials: Iterable[Json], cells: Iterable[Json]) -> Iterator[str]:
+    """Procedure and testbed of each trial are those of its cell."""
+    known = {cell["id"]: cell for cell in cells}
+    for trial in trials:
+        cell = known.get(trial["cell"], {})
+        for key in ("procedure", "place"):
+            one, other = trial.get(key), cell.get(key)
+            if None not in (one, other) and one != other:
+                yield f"trial {trial['number']}: {key} is {one}, of its cell {other}"
+
+
+def _of_trial(trial: Json, schema_version: int) -> Iterator[str]:
+    request, result = trial["request"], trial["result"]
+    if schema_version > 1 and not trial.get("delays_recorded", True):
+        yield "it has no delays, which only files of schema version 1 have not"
+    if result.get("ended_early") and result["verdict"]["kind"] == "pass":
+        yield "it passed, and ended early for what was lost"
+    asked = {each["name"]: each["streams"] for each in request["directions"]}
+    for direction in result["directions"]:
+        of = asked.get(direction["name"], [])
+        for stream, wanted in zip(direction["streams"], of, strict=False):
+            for told in _of_stream(stream, wanted, direction, request):
+                yield f"{direction['name']} {stream['name']}: {told}"
+
+
+def _counters(trial: Json, before: Json | None) -> Iterator[str]:
+    """Those of a port rise from its opening on, which the first trial begins with.
+
+    Where something was wrong with the ports, they may not.
+    """
+    ports = {} if before is None or trial.get("environment") else _ports_of(before)
+    for name, port in _ports_of(trial).items():
+        damaged = port.get("damaged")
+        if damaged and sum(damaged.values()) != port["corrupt"]:
+            yield f"{name}: its kinds of damage are not {port['corrupt']} in sum"
+        counts = [_counts(port[key]) for key in ("before", "after")]
+        if name in ports:
+            counts.insert(0, _counts(ports[name]["after"]))
+        for one, other in itertools.pairwise(counts):
+            if wrong := [key for key in other if one.get(key, -1) > other[key]]:
+                yield f"{name}: its counters ran backwards: {', '.join(wrong)}"
+            if one.keys() != other.keys():
+                yield f"{name}: it has other counters than before"
+
+
+def _ports_of(trial: Json) -> dict[str, Json]:
+    """By name and number; none of an invalid trial."""
+    if trial["result"]["verdict"]["kind"] == "invalid":
+        return {}
+    ports = trial["result"].get("ports", [])
+    return {f"{port['name']} {port.get('number', 0)}": port for port in ports}
+
+
+def _counts(counters: Json) -> dict[str, int]:
+    own = {key: count for key, count in counters.items() if isinstance(count, int)}
+    pauses = {each["name"]: each["count"] for each in counters.get("pauses") or []}
+    return own | pauses
+
+
+def _of_stream(
+    stream: Json, asked: Json, direction: Json, request: Json
+) -> Iterator[str]:
+    if (stream["id"], stream["name"]) != (asked["id"], asked["name"]):
+        yield f"stream {stream['id']}, and {asked['name']} {asked['id']} asked for"
+    interval = request.get("record", {}).get("series_interval_ns")
+    if interval and stream["series"]["interval_ns"] != interval:
+        yield f"its series is not of {interval} ns"
+    if request.get("frame_timeout_ns") is None and stream.get("late"):
+        yield "frames were late, and there was no timeout"
+    if stream.get("unplaced") and stream.get("window_frames") is None:
+        yield "frames came from beyond a window that it did not have"
+    if stream.get("lost_in_shadow") and direction.get("shadows") == []:
+        yield "frames were lost in the shadow of a stall, and there was none"
+    yield from _losses(stream)
+    yield from _altered(stream.get("inspected") or {}, asked)
+
+
+def _losses(stream: Json) -> Iterator[str]:
+    longest, last = stream.get("longest_loss"), stream.get("last_loss")
+    runs = stream.get("loss_runs", {}).get("count")
+    if runs == 1 and longest != last:
+        yield "the longest of its runs of lost frames is not the last, and it has one"
+    if runs == 0 and (longest or last):
+        yield "it has a run of lost frames, and lost none"
+
+
+def _altered(inspected: Json, asked: Json) -> Iterator[str]:
+    """Frames with another TTL or DSCP have one, and others have not."""
+    ttl = asked.get("received_ttl")
+    if ttl is not None and inspected.get("frames"):
+        others = {inspected["least_ttl"], inspected["most_ttl"]} != {ttl}
+        if others != bool(inspected["ttl"]):
+            yield f"{inspected['ttl']} frames came with another TTL than {ttl}"
+    if inspected and bool(inspected["dscp"]) != (inspected["other_dscp"] is not None):
+        yield f"{inspected['dscp']} frames came with another DSCP"
+
+
+# --- what a trial says
+
+
+def is_taken_over(before: Json, trial: Json) -> bool:
+    """Whether ``trial`` begins a cell again, at a testbed that is equal to another."""
+    return bool(
+        before["cell"] == trial["cell"]
+        and before.get("stands_in") != trial.get("stands_in")
+    )
+
+
+def verdict(trial: Json) -> str:
+    """Pass, fail or invalid."""
+    return str(trial["result"]["verdict"]["kind"])
+
+
+def codes(trial: Json) -> set[str]:
+    """Of the reasons for its verdict."""
+    return {reason["code"] for reason in trial["result"]["verdict"]["reasons"]}
+
+
+def role(trial: Json) -> str:
+    """What it was for."""
+    return str(trial.get("role", "trial"))
+
+
+def directions(trial: Json) -> list[Json]:
+    """Their results."""
+    return list(trial["result"]["directions"])
+
+
+def streams(trial: Json) -> list[Json]:
+    """Those of all directions."""
+    return [stream for each in directions(trial) for stream in each["streams"]]
+
+
+def missing(direction: Json) -> int:
+    """Lost, or later than the frame timeout."""
+    return int(sum(s["lost"] + s.get("late", 0) for s in direction["streams"]))

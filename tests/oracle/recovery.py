@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from dutperf.evidence.rederive import records
-from dutperf.evidence.rederive.searches import Asked, Repeat, averaged
+from dutperf.evidence import accounting
+from oracle.searches import Asked, Repeat, averaged
 
 Json = dict[str, Any]
 
@@ -22,7 +22,7 @@ def derived_recovery(settings: Json, asked: Sequence[Asked]) -> Json | None:
     numbers = sorted({each.repeat for each in own})
     tried = [[each for each in own if each.repeat == n] for n in numbers]
     trials = [t[-1].trial if t[-1].kind != "invalid" else None for t in tried]
-    names = [d["name"] for d in records.directions(own[0].trial)]
+    names = [d["name"] for d in accounting.directions(own[0].trial)]
     valid = [trial for trial in trials if trial is not None]
     directions = [
         {
@@ -63,7 +63,7 @@ def derived_recovery(settings: Json, asked: Sequence[Asked]) -> Json | None:
 
 def _time(trial: Json, place: int) -> Json:
     """From A to B of one direction, and until the next frame was due."""
-    direction = records.directions(trial)[place]
+    direction = accounting.directions(trial)[place]
     fall, then = trial["request"]["directions"][place]["steps"]
     begin = fall["duration_ns"]
     after = [

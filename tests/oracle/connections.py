@@ -14,8 +14,9 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from dutperf.evidence.rederive import formulas, records
-from dutperf.evidence.rederive.searches import (
+from dutperf.evidence import accounting
+from oracle import formulas, records
+from oracle.searches import (
     Asked,
     Limit,
     Repeat,
@@ -74,10 +75,10 @@ def _tests(trials: Sequence[Json], *, validated: bool) -> Iterator[_Test]:
             continue
         after = trials[place + 1] if trials[place + 1 :] else None
         back = after if after and not records.opens(after) else None
-        if validated and back is None and records.verdict(first) == "pass" and after:
+        if validated and back is None and accounting.verdict(first) == "pass" and after:
             continue  # the run ended here: the test was made anew
         last = back or first
-        kind = records.verdict(last)
+        kind = accounting.verdict(last)
         if back and kind == "fail" and _forgotten_in_shadow(first, back):
             kind = "invalid"
         used = place + (2 if back else 1)
@@ -87,14 +88,14 @@ def _tests(trials: Sequence[Json], *, validated: bool) -> Iterator[_Test]:
 
 def _forgotten_in_shadow(first: Json, back: Json) -> bool:
     """Whether all that is gone was opened in the shadow of a stall of the sender."""
-    survival = records.streams(back)[0].get("survival")
+    survival = accounting.streams(back)[0].get("survival")
     if (
-        records.codes(back) != {"frames_lost"}
+        accounting.codes(back) != {"frames_lost"}
         or not survival
         or survival["more_ranges"]
     ):
         return False
-    direction = records.directions(first)[0]
+    direction = accounting.directions(first)[0]
     bursts = [s for s in direction.get("shadows", []) if s["may_lose"]]
     lost = [(begin, begin + n - 1) for begin, n in survival["lost_ranges"] if n]
     missing = sum(last - begin + 1 for begin, last in lost)
@@ -134,9 +135,9 @@ def _proven(found: Repeat, tests: Sequence[_Test], resolution: str) -> Repeat:
     if not passed:
         return found
     rate, first = passed[-1].rate_per_s, passed[-1].first
-    latest_ns = max(s["delay_ns"]["max"] or 0 for s in records.streams(first))
-    sent = sum(s["sent"] for s in records.streams(first))
-    intended = records.directions(first)[0]["intended_rate_fps"]
+    latest_ns = max(s["delay_ns"]["max"] or 0 for s in accounting.streams(first))
+    sent = sum(s["sent"] for s in accounting.streams(first))
+    intended = accounting.directions(first)[0]["intended_rate_fps"]
     opened = sent / (sent / intended + latest_ns / 1e9)
     allowed = max(formulas.width_at(resolution, rate), Fraction(rate, 100))
     if rate - opened <= allowed:
@@ -308,7 +309,7 @@ def _is_full(failed: Sequence[_Test]) -> bool:
     missing = {
         test.rate_per_s: loss
         for test in failed
-        if records.codes(test.last) <= records.LOSSES
+        if accounting.codes(test.last) <= accounting.LOSSES
         and (loss := records.loss_percent(test.last) / 100)
     }
     if not missing or max(missing) < 1.5 * min(missing):
@@ -324,9 +325,9 @@ def _collapsed(last: Json) -> bool:
             break
         if run["moment"] == "is_alive" and run["exit_code"] != 0:
             return True
-    every = records.streams(last)
+    every = accounting.streams(last)
     sent, back = (any(s[key] for s in every) for key in ("sent", "received"))
-    return records.verdict(last) == "fail" and sent and not back
+    return accounting.verdict(last) == "fail" and sent and not back
 
 
 def _tells_for_good(last: Json) -> bool:
@@ -341,7 +342,7 @@ def _tells_for_good(last: Json) -> bool:
 def _teardown(own: Sequence[Json], settings: Json) -> tuple[Repeat, Json | None]:
     last = own[-1]
     number = settings["connections"]
-    if records.verdict(last) != "pass" or records.foreign_addresses(last):
+    if accounting.verdict(last) != "pass" or records.foreign_addresses(last):
         return Repeat(None, "invalid", trials=len(own)), None
     deleted = list(records.hook_runs(last, "teardown"))
     counts = [

@@ -7,15 +7,16 @@ from fractions import Fraction
 from itertools import dropwhile
 from typing import Any
 
-from dutperf.evidence.rederive import formulas, records
-from dutperf.evidence.rederive.beside import Source, beside, limit_of, share_of
-from dutperf.evidence.rederive.connections import derived_connections
-from dutperf.evidence.rederive.delays import derived_delays
-from dutperf.evidence.rederive.outage import derived_outage
-from dutperf.evidence.rederive.passports import beside_passport
-from dutperf.evidence.rederive.phases import counted_trials
-from dutperf.evidence.rederive.recovery import derived_recovery
-from dutperf.evidence.rederive.searches import (
+from dutperf.evidence import accounting
+from oracle import formulas, records
+from oracle.beside import Source, beside, limit_of, share_of
+from oracle.connections import derived_connections
+from oracle.delays import derived_delays
+from oracle.outage import derived_outage
+from oracle.passports import beside_passport
+from oracle.phases import counted_trials
+from oracle.recovery import derived_recovery
+from oracle.searches import (
     Asked,
     Limit,
     Repeat,
@@ -285,7 +286,7 @@ def _point(settings: Json, load_fps: int, asked: Sequence[Asked]) -> Json:
     counted = [t[-1].trial if t[-1].kind != "invalid" else None for t in tried]
     values = _losses(counted)
     known = [value for value in values if value is not None]
-    names = [d["name"] for d in records.directions(asked[0].trial)]
+    names = [d["name"] for d in accounting.directions(asked[0].trial)]
     valid = [trial for trial in counted if trial is not None]
     told = []
     for name in names if valid and len(names) > 1 else []:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from dutperf.evidence.rederive import formulas
+from oracle import formulas
 
 Json = dict[str, Any]
 _NO_COMMON_VALUE = ("modes", "shift", "drift", "unstable")

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from dutperf.evidence.rederive import formulas, records
-from dutperf.evidence.rederive.searches import Asked, Repeat
+from dutperf.evidence import accounting
+from oracle import formulas
+from oracle.searches import Asked, Repeat
 
 Json = dict[str, Any]
 
@@ -160,7 +161,7 @@ def _measures(
     """One for each direction and stream that has it."""
     if not valid:
         return
-    for d, direction in enumerate(records.directions(valid[0])):
+    for d, direction in enumerate(accounting.directions(valid[0])):
         for s, stream in enumerate(direction["streams"]):
             if quantity.read(stream) is not None:
                 yield _measure(quantity, trials, d, s) | {
@@ -175,7 +176,7 @@ def _measure(quantity: Quantity, trials: Sequence[Json | None], d: int, s: int) 
     readings: list[Reading | None] = []
     at_most: list[bool] = []
     for trial in trials:
-        direction = records.directions(trial)[d] if trial else None
+        direction = accounting.directions(trial)[d] if trial else None
         stream = direction["streams"][s] if direction else None
         readings.append(quantity.read(stream) if stream else None)
         at_most.append(
@@ -308,7 +309,7 @@ def _frames(trials: Sequence[Json]) -> list[Json]:
     sums: dict[tuple[str, int], Json] = {}
     keys = ("sent", "received", "lost", "late", "negative_delays")
     for trial in trials:
-        for direction in records.directions(trial):
+        for direction in accounting.directions(trial):
             for stream in direction["streams"]:
                 own = (direction["name"], stream["id"])
                 names = {"direction": direction["name"], "stream": stream["name"]}
@@ -320,7 +321,7 @@ def _frames(trials: Sequence[Json]) -> list[Json]:
 
 def _tester(trials: Sequence[Json]) -> Json | None:
     """What the tester itself has of the delays."""
-    every = [d for trial in trials for d in records.directions(trial)]
+    every = [d for trial in trials for d in accounting.directions(trial)]
     if not every:
         return None
     return {

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from dutperf.evidence.rederive import formulas, records
+from dutperf.evidence import accounting
+from oracle import formulas, records
 
 Json = dict[str, Any]
 _CLASSIC_REPEATS = 4
@@ -128,7 +129,7 @@ def judged(
 
 
 def _why_invalid(asked: Asked) -> set[str]:
-    return records.codes(asked.trial) if asked.kind == "invalid" else set()
+    return accounting.codes(asked.trial) if asked.kind == "invalid" else set()
 
 
 # --- repeats together
@@ -261,7 +262,7 @@ def mlr_goals(
             }
         )
         first = first or Repeat(end.lower, verdict, bound, cause, len(asked), end.upper)
-    assert first is not None, "MLRsearch has goals"  # noqa: S101
+    assert first is not None, "MLRsearch has goals"
     return first, told
 
 

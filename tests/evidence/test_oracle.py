@@ -10,6 +10,7 @@ import json
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,12 +18,11 @@ from every_procedure import CASES, MAX, Case
 from gateways import NAT44, ClearedEngine
 from planning import TESTBED, Recording, Tiring, cell
 
+import oracle
 from dutperf.catalogue import PROCEDURES
 from dutperf.config import Cell
 from dutperf.engine.measurer import ProgressCallback, ignore_progress
-from dutperf.evidence.comparison import Compared, compare_cell
-from dutperf.evidence.rederive import Source, check_trials, derived_cell
-from dutperf.evidence.said_twice import contradictions
+from dutperf.evidence.accounting import check_trials, contradictions
 from dutperf.procedures.beside import with_beside
 from dutperf.procedures.line_rates import beside_media
 from dutperf.procedures.max_rate import MaxRate
@@ -42,6 +42,7 @@ from dutperf.simulation.fake_engine import (
     step,
     without_checksum,
 )
+from oracle import Compared, Source, compare_cell, derived_cell
 
 Json = dict[str, Any]
 SPOILT: tuple[ReasonCode, ...] = (
@@ -69,6 +70,19 @@ def compared(
     compare_cell(stored, derived_cell(Source(stored, trials, [], {})), found)
     found.differ += [*check_trials(trials), *contradictions(trials, 2)]
     return found
+
+
+def test_the_oracle_stands_alone() -> None:
+    """What derives results again must not share a mistake with what derived them."""
+    files = sorted(Path(oracle.__file__).parent.glob("*.py"))
+    used = {
+        line
+        for file in files
+        for line in file.read_text("utf-8").splitlines()
+        if line.lstrip().startswith(("from dutperf", "import dutperf"))
+    }
+    assert len(files) > 10
+    assert all(".evidence" in line for line in used), used
 
 
 def test_there_is_a_case_for_every_procedure() -> None:

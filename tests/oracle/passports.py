@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from dutperf.evidence.rederive import records
-from dutperf.evidence.rederive.beside import Source
+from oracle import records
+from oracle.beside import Source
 
 Json = dict[str, Any]
 
