@@ -195,15 +195,15 @@ def test_a_report_of_it_says_so_too(dutperf: Dutperf, ended: Path) -> None:
     ("old", "new", "told", "todo"),
     [
         (
+            '"schema_version":3',
             '"schema_version":2',
-            '"schema_version":1',
-            "with schema version 1; runs of version 2 can be resumed",
-            "--output with a new directory",
+            "has schema version 2",
+            "use the dutperf that wrote it",
         ),
         (
-            '"schema_version":2',
             '"schema_version":3',
-            "has schema version 3",
+            '"schema_version":4',
+            "has schema version 4",
             "use the dutperf that wrote it",
         ),
         (

@@ -12,7 +12,7 @@ import pytest
 from comparison_sample import bounded, latency, loss, rate, stored
 from hostile import NASTY
 from report_sample import sample_environment
-from stored_samples import VERSION_1
+from stored_samples import STORED
 
 from dutperf.comparison import as_data, compare, junit, page_of, read_runs
 from dutperf.comparison.comparison_tables import comparison_tables, sentences
@@ -150,8 +150,8 @@ def test_a_run_without_records_beside_its_results_says_so(tmp_path: Path) -> Non
     assert ("campaign", "absent", "not stored") in found.configuration
 
 
-def test_a_run_of_an_older_schema_is_read() -> None:
-    found = compare(read_runs([VERSION_1, VERSION_1]))
+def test_a_stored_run_is_read() -> None:
+    found = compare(read_runs([STORED, STORED]))
     assert {each.outcome for each in found.figures} <= {"not_compared", "too_few"}
     assert page_of(found, 3)
 

@@ -68,7 +68,7 @@ def compared(
     stored, trials = json.loads(whole.model_dump_json()), plain(records)
     found = Compared()
     compare_cell(stored, derived_cell(Source(stored, trials, [], {})), found)
-    found.differ += [*check_trials(trials), *contradictions(trials, 2)]
+    found.differ += [*check_trials(trials), *contradictions(trials)]
     return found
 
 

@@ -16,7 +16,7 @@ import pytest
 from fuzzing import DEEP, as_bytes, damaged_bytes, damaged_data, seeded
 from hypothesis import given
 from report_sample import sample_environment, sample_results
-from stored_samples import VERSION_1, results_file
+from stored_samples import STORED, results_file
 
 from dutperf.errors import InputError
 from dutperf.report.source import read_source
@@ -34,7 +34,7 @@ def _journal() -> bytes:
 
 
 def _first(name: str) -> bytes:
-    return (VERSION_1 / name).read_bytes()
+    return (STORED / name).read_bytes()
 
 
 RESULTS = [results_file().stored_text().encode(), _first("results.json")]
@@ -66,9 +66,9 @@ HOSTILE = [
     b'{"schema_version": true}',
     b'{"schema_version": 1e999}',
     b'{"schema_version": -1}',
-    b'{"schema_version": 2, "schema_version": 1}',
+    b'{"schema_version": 3, "schema_version": 1}',
     b'{"schema_version": ' + b"9" * 5000 + b"}",
-    b'{"schema_version": 1, "trials": [null, 1, "a", {}]}',
+    b'{"schema_version": 3, "trials": [null, 1, "a", {}]}',
     DEEP.encode(),
     b'{"a": ' * 100_000,
     b"a: &a [*a]",

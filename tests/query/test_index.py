@@ -17,7 +17,7 @@ import pytest
 from hostile import SHOWN, hostile_environment, hostile_results
 from many_runs import CELL, nightly, stored_run
 from report_sample import sample_environment, sample_results, store, throughput_cell
-from stored_samples import VERSION_1
+from stored_samples import STORED
 from timed_sample import delay_results
 
 from dutperf import query
@@ -42,11 +42,11 @@ def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def _stored(place: Path) -> Path:
     """Small runs at two depths, one that ended early, one damaged."""
     nightly(place, [3e5, 2e5])
-    shutil.copytree(VERSION_1, place / "deep" / "er" / "old")
-    shutil.copytree(VERSION_1, place / "cut")
+    shutil.copytree(STORED, place / "deep" / "er" / "old")
+    shutil.copytree(STORED, place / "cut")
     (place / "cut" / "results.json").unlink()
     (place / "damaged").mkdir()
-    (place / "damaged" / "results.json").write_text('{"schema_version": 2, ')
+    (place / "damaged" / "results.json").write_text('{"schema_version": 3, ')
     return place
 
 

@@ -20,7 +20,6 @@ from report_sample import (
     store,
     throughput_cell,
 )
-from stored_samples import VERSION_1
 from timed_sample import delay_results
 
 from dutperf import query
@@ -115,17 +114,6 @@ def test_an_interrupted_run_has_its_trials_and_says_where_it_ended(
     assert asked(cut, "select count(*) from results") == [(0,)]
     open_cells = "select distinct cell from findings where kind = 'not_finished'"
     assert len(asked(cut, open_cells)) == len(sample_results().cells)
-
-
-def test_files_of_an_old_version_are_brought_up_to_date(tmp_path: Path) -> None:
-    shutil.copytree(VERSION_1, tmp_path / "old")
-    sql = "select procedure, verdict, rate_fps, loss_percent from results order by all"
-    assert asked(tmp_path, sql) == [
-        ("frame-loss", "pass", None, 70.0),
-        ("throughput", "invalid", None, None),
-    ]
-    delays = "select count(delay_max_ns), count(*) > 0 from trials"
-    assert asked(tmp_path, delays) == [(0, True)]
 
 
 def test_a_bound_is_named_and_an_invalid_result_is_no_figure(tmp_path: Path) -> None:
@@ -276,7 +264,7 @@ def test_reasons_deviations_and_the_machine_are_findings(base: Path) -> None:
 def test_what_cannot_be_read_is_told_and_left_out(tmp_path: Path) -> None:
     good = stored_run(tmp_path / "good", [throughput_cell(CELL, 4, 64, [1e5])])
     text = (good / "results.json").read_text()
-    newer = text.replace('"schema_version":2', '"schema_version":99')
+    newer = text.replace('"schema_version":3', '"schema_version":99')
     for name, said in (("damaged", text[:-9]), ("newer", newer), ("alien", "[]")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "results.json").write_text(said)

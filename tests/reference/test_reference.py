@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "docs" / "reference"
 EXAMPLES = ROOT / "examples"
 YAMLS = sorted(EXAMPLES.rglob("*.yaml"))
-RUN = ROOT / "tests" / "results" / "version1"
+RUN = ROOT / "tests" / "results" / "stored"
 RENEW = "run: python -m dutperf.reference"
 
 

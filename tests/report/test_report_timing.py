@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from report_page import Page
-from report_sample import sample_environment, sample_results, store, trial
+from report_sample import sample_environment, store, trial
 from timed_sample import BURST, timed_results
 
 from dutperf.report import write_report
@@ -14,7 +14,7 @@ from dutperf.report.cells import finished_cell, open_cell
 from dutperf.report.delay_views import spread_of
 from dutperf.report.text import delay_ns
 from dutperf.report.timing import timings_of
-from dutperf.results import ResultsFile, TrialRecord
+from dutperf.results import ResultsFile
 
 
 def page_of(path: Path, results: ResultsFile) -> Page:
@@ -114,20 +114,6 @@ def test_few_delay_cells_are_unfolded_at_once(cells: int, unfolded: int) -> None
         for first in [trial(n, f"pdv-{n}", 5_000, "pass", procedure="pdv")]
     ]
     assert sum(timing.open for timing in timings_of(views)) == unfolded
-
-
-def unrecorded(record: TrialRecord) -> TrialRecord:
-    return record.model_copy(update={"delays_recorded": False})
-
-
-def test_trials_of_an_older_dutperf_have_no_delays(tmp_path: Path) -> None:
-    results = sample_results()
-    old = results.model_copy(
-        update={"trials": [unrecorded(record) for record in results.trials]}
-    )
-    page = page_of(tmp_path / "r", old)
-    assert "timing" not in page.ids
-    assert not any(name.startswith("delay-") for name in page.figures)
 
 
 def test_many_trials_make_a_page_of_reasonable_size(tmp_path: Path) -> None:

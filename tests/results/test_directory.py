@@ -9,7 +9,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from stored_samples import VERSION_1, results_file, trial_record
+from stored_samples import STORED, results_file, trial_record
 
 from dutperf.errors import DutperfError, InputError
 from dutperf.results import (
@@ -122,7 +122,7 @@ def test_a_newer_results_file_is_refused_with_its_writer(tmp_path: Path) -> None
         ("{", "not valid JSON"),
         ("[]", "not a JSON object"),
         ("{}", "no schema_version"),
-        ('{"schema_version": 1, "cells": []}', "procedure: Field required"),
+        ('{"schema_version": 3, "cells": []}', "procedure: Field required"),
         (b"\xff", "cannot read"),
     ],
 )
@@ -149,15 +149,17 @@ def test_a_damaged_campaign_is_an_input_error(tmp_path: Path, content: str) -> N
 
 def test_a_run_of_another_schema_version_is_not_resumed(tmp_path: Path) -> None:
     path = tmp_path / "old"
-    shutil.copytree(VERSION_1, path)
-    before = (path / "journal.jsonl").read_bytes()
-    with pytest.raises(InputError, match="with schema version 1") as caught:
-        ResultsDirectory.resume(path, "simulation", {})
-    assert "dutperf 0.1.0" in caught.value.message
-    assert (path / "journal.jsonl").read_bytes() == before
-    (path / "journal.jsonl").write_text('{"schema_version": 3}\n')
-    with pytest.raises(InputError, match="schema version 3"):
-        ResultsDirectory.resume(path, "simulation", {})
+    shutil.copytree(STORED, path)
+    journal = path / "journal.jsonl"
+    for version in (2, 4):
+        changed = b'"schema_version":%d' % version
+        now = journal.read_bytes()
+        journal.write_bytes(now.replace(b'"schema_version":3', changed))
+        before = journal.read_bytes()
+        with pytest.raises(InputError, match=f"has schema version {version}"):
+            ResultsDirectory.resume(path, "simulation", {})
+        assert journal.read_bytes() == before
+        journal.write_bytes(before.replace(changed, b'"schema_version":3'))
 
 
 def test_a_directory_is_free_again_after_a_refusal(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from stored_samples import VERSION_1, trial_record
+from stored_samples import STORED, trial_record
 
 from dutperf.errors import InputError
 from dutperf.results import (
@@ -48,8 +48,8 @@ def test_a_torn_line_waits_until_it_is_whole(tmp_path: Path) -> None:
 
 
 def test_what_is_followed_is_what_is_loaded() -> None:
-    follower = JournalFollower(VERSION_1)
-    loaded = load_journal(VERSION_1)
+    follower = JournalFollower(STORED)
+    loaded = load_journal(STORED)
     assert follower.header == loaded.header
     assert tuple(follower.more(10_000)) == loaded.records
 
@@ -93,6 +93,6 @@ def test_who_looks_does_not_keep_a_run_from_its_journal(tmp_path: Path) -> None:
 
 
 def test_results_can_be_read_without_their_trials() -> None:
-    every, bare = load_results(VERSION_1), load_results(VERSION_1, trials=False)
+    every, bare = load_results(STORED), load_results(STORED, trials=False)
     assert every.trials
     assert bare == every.model_copy(update={"trials": []})

@@ -35,7 +35,7 @@ def file_size_limit(size: int) -> Iterator[None]:
 
 def test_header_names_the_campaign_and_the_schema(directory: ResultsDirectory) -> None:
     header = load_journal(directory.path).header
-    assert (header.campaign, header.schema_version) == ("demo", 2)
+    assert (header.campaign, header.schema_version) == ("demo", 3)
 
 
 def test_a_whole_journal_is_not_truncated(directory: ResultsDirectory) -> None:
@@ -71,8 +71,8 @@ def test_an_empty_journal_is_an_input_error(tmp_path: Path) -> None:
 
 
 def test_a_newer_journal_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "journal.jsonl").write_text('{"schema_version": 3}\n')
-    with pytest.raises(InputError, match="schema version 3"):
+    (tmp_path / "journal.jsonl").write_text('{"schema_version": 4}\n')
+    with pytest.raises(InputError, match="schema version 4"):
         load_journal(tmp_path)
 
 

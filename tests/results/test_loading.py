@@ -46,7 +46,7 @@ def test_a_line_that_is_longer_than_any_record_is_not_read(
 ) -> None:
     monkeypatch.setattr(journal_module, "LONGEST_LINE_BYTES", 1000)
     path = tmp_path / "journal.jsonl"
-    header = {"schema_version": 2, "campaign": "x", "created_at": "2026-01-01"}
+    header = {"schema_version": 3, "campaign": "x", "created_at": "2026-01-01"}
     path.write_text(f"{json.dumps(header)}\n{'[' * 1001}\n", "utf-8")
     with pytest.raises(InputError, match=r"journal\.jsonl:2 is longer"):
         load_journal(path)

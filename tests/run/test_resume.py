@@ -132,7 +132,7 @@ def test_a_run_that_ended_after_its_last_trial_needs_no_other(
     assert not again.engine.trials
 
 
-@pytest.mark.parametrize("left", ["", '{"schema_version": 2, "dutp'])
+@pytest.mark.parametrize("left", ["", '{"schema_version": 3, "dutp'])
 def test_a_run_that_ended_before_its_first_trial_begins_again(
     path: Path, whole: ResultsFile, left: str
 ) -> None:

@@ -129,7 +129,7 @@ def test_a_run_that_goes_on_is_running_also_after_its_first_results(
 def test_a_damaged_run_tells_why_and_costs_no_other(tmp_path: Path) -> None:
     stored_run(tmp_path / "good")
     for name, text in (
-        ("cut", '{"schema_version": 2'),
+        ("cut", '{"schema_version": 3'),
         ("new", '{"schema_version":9}'),
     ):
         (tmp_path / name).mkdir()

@@ -14,7 +14,7 @@ from burst_sample import burst_results, bursts_of_flows
 from connection_sample import rate_results, stateful_results
 from recovery_sample import outage_results, recovery_results
 from report_sample import all_sizes, sample_environment, sample_results, store
-from stored_samples import VERSION_1
+from stored_samples import STORED
 from timed_sample import delay_results
 
 from dutperf.cli.failures import PatientConsole
@@ -37,8 +37,8 @@ WIDE = 2000
 _FIGURE = re.compile(r"\d[\d,.]*")
 
 
-def version_1() -> ResultsFile:
-    return load_results(VERSION_1)
+def stored_run() -> ResultsFile:
+    return load_results(STORED)
 
 
 def of_flows() -> ResultsFile:
@@ -165,7 +165,7 @@ def printed_figures(table: Table) -> Counter[str]:
         bursts_of_flows,
         recovery_results,
         outage_results,
-        version_1,
+        stored_run,
     ],
 )
 def test_terminal_and_report_have_the_same_tables_with_the_same_figures(

@@ -18,8 +18,8 @@ from dutperf.protocol import (
 )
 from dutperf.results import CellResult, RepeatResult, ResultsFile, TrialRecord
 
-VERSION_1 = Path(__file__).parents[1] / "results" / "version1"
-"""A run of dutperf 0.1.0 as it stored it: throughput, and frame loss of a mix."""
+STORED = Path(__file__).parents[1] / "results" / "stored"
+"""A run as it was stored: throughput, and frame loss of a mix."""
 
 
 def trial_record(number: int = 1) -> TrialRecord:

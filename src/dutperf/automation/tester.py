@@ -81,7 +81,7 @@ class Tester:
         Raises:
             InputError, SetupError: as ``measure``.
         """
-        return self._run(campaign_to_run(Path(campaign), _LOG.warning))
+        return self._run(campaign_to_run(Path(campaign)))
 
     def _run(self, campaign: Campaign) -> Measured:
         heard = _Heard()

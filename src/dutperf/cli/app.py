@@ -141,9 +141,7 @@ def run_command(
     preset = preset_of(standard, quick)
     received = None if campaign else resume
     campaign = campaign or stored_campaign(resume or Path())
-    asked = campaign_to_run(
-        campaign, show_notice, allowed=allow_hooks or dry_run, called=received
-    )
+    asked = campaign_to_run(campaign, allowed=allow_hooks or dry_run, called=received)
     if preset:
         asked = with_preset(asked, preset)
         show_notice(

@@ -95,7 +95,7 @@ def _wanted(
             "with none of them, the links that most labs have are measured",
         )
     if campaign is not None:
-        asked = campaign_to_run(campaign, show_notice)
+        asked = campaign_to_run(campaign)
         planned = planned_testbeds(asked)
         cells = expand(asked, *(each.testbed for each in planned))
         return [

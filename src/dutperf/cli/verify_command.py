@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 
 from dutperf.cli.exit_codes import INVALID, UNPROVEN
-from dutperf.cli.failures import PatientConsole, show_notice
+from dutperf.cli.failures import PatientConsole
 from dutperf.cli.json_print import print_versioned
 from dutperf.cli.measuring import measured
 from dutperf.cli.options import AllowHooks, AsJson, Output
@@ -108,7 +108,7 @@ def _measured_again(
     with unpacked(path) as directory:
         then = load_results(directory)
         campaign = campaign_to_run(
-            directory / CAMPAIGN, show_notice, allowed=allow_hooks, called=path
+            directory / CAMPAIGN, allowed=allow_hooks, called=path
         )
     now = measured(campaign, then.procedure, output, None, _show_nothing)
     if now is None:

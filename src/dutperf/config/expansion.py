@@ -12,7 +12,6 @@ from dutperf.config.campaign import Campaign
 from dutperf.config.cell import Cell
 from dutperf.config.entry import Entry
 from dutperf.config.flows import directions, own_hosts
-from dutperf.config.former_keys import modernised
 from dutperf.config.fragments import check_fragmented
 from dutperf.config.frame_size import ALL_SIZES
 from dutperf.config.hooks_needed import check_hooks, empties_table
@@ -134,8 +133,7 @@ def resolved_again(stored: dict[str, Any], *testbeds: Testbed) -> dict[str, Any]
     ``stored`` itself if it is no campaign, or cannot be at ``testbeds``.
     """
     try:
-        data, _ = modernised(stored)
-        return resolved(Campaign.model_validate(data, strict=True), *testbeds)
+        return resolved(Campaign.model_validate(stored, strict=True), *testbeds)
     except (ValidationError, InputError):
         return stored
 

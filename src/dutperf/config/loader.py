@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from dutperf.config.campaign import Campaign
 from dutperf.config.document import Document, read_document, refusal
 from dutperf.config.fields import Strict
-from dutperf.config.former_keys import modernised
 from dutperf.config.problem import Problem
 from dutperf.config.specs import SPECS, ProcedureSpec
 from dutperf.config.testbed import Testbed
@@ -29,19 +26,13 @@ def load_testbed(path: Path) -> Testbed:
     return validate(Testbed, read_document(path))
 
 
-def load_campaign(
-    path: Path,
-    notify: Callable[[str], None] = lambda _text: None,
-    *,
-    stored: bool = False,
-) -> Campaign:
+def load_campaign(path: Path, *, stored: bool = False) -> Campaign:
     """The campaign in the file at ``path``; testbeds given as paths are inlined.
 
     Those paths are relative to the campaign file.
 
     Args:
         path: of the file.
-        notify: is told of keys of earlier versions.
         stored: it is of a results directory, which may have come from anywhere: it has
             its testbeds inside, and no other file is read.
 
@@ -49,10 +40,7 @@ def load_campaign(
         InputError: names file, line and key of everything wrong (at most ten).
     """
     document = read_document(path)
-    data, former = modernised(document.data)
-    campaign = validate(Campaign, replace(document, data=data))
-    for problem in former:
-        notify(refusal(document, [problem]).message)
+    campaign = validate(Campaign, document)
     if campaign.testbed is None:
         return campaign
     if stored and any(isinstance(given, str) for given in campaign.testbed):

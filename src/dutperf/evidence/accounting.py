@@ -60,7 +60,7 @@ def _expected_ids(trials: Sequence[Json]) -> Iterator[set[int]]:
 
 
 def _frames(trial: Json) -> Iterator[str]:
-    recorded = trial.get("delays_recorded", True) and "role" in trial
+    recorded = "role" in trial
     for direction in directions(trial):
         for name in ("lag_ns", "burst_frames", "send_call_ns", "receive_gap_ns"):
             yield from _histogram(direction.get(name), f"{direction['name']}: {name}")
@@ -264,12 +264,12 @@ def _frames_asked(asked: Json, duration_ns: int) -> int:
 # --- what is said twice
 
 
-def contradictions(trials: Iterable[Json], schema_version: int) -> Iterator[str]:
-    """Of each trial, as plain JSON; what an old file does not have is passed over."""
+def contradictions(trials: Iterable[Json]) -> Iterator[str]:
+    """Of each trial, as plain JSON."""
     before: dict[str | None, Json] = {}
     for trial in trials:
         last = before.get(trial.get("place"))
-        for told in (*_of_trial(trial, schema_version), *_counters(trial, last)):
+        for told in (*_of_trial(trial), *_counters(trial, last)):
             yield f"trial {trial['number']}: {told}"
         if last or trial.get("environment"):  # else nobody knows of openings
             before[trial.get("place")] = trial
@@ -286,10 +286,8 @@ def of_their_cells(trials: Iterable[Json], cells: Iterable[Json]) -> Iterator[st
                 yield f"trial {trial['number']}: {key} is {one}, of its cell {other}"
 
 
-def _of_trial(trial: Json, schema_version: int) -> Iterator[str]:
+def _of_trial(trial: Json) -> Iterator[str]:
     request, result = trial["request"], trial["result"]
-    if schema_version > 1 and not trial.get("delays_recorded", True):
-        yield "it has no delays, which only files of schema version 1 have not"
     if result.get("ended_early") and result["verdict"]["kind"] == "pass":
         yield "it passed, and ended early for what was lost"
     asked = {each["name"]: each["streams"] for each in request["directions"]}

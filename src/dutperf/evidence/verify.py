@@ -216,7 +216,7 @@ def _verified(
     if (directory / MANIFEST).exists():
         checks.append(_manifest(directory))
     checks += [
-        _journal(trials, header, results["cells"]),
+        _journal(trials, results["cells"]),
         _environment(directory, records),
         _same_trials(results, trials, header),
         _cells(directory, results, trials, plan),
@@ -253,12 +253,10 @@ def _manifest(directory: Path) -> Check:
 # --- the journal
 
 
-def _journal(trials: Sequence[Json], header: Json, cells: Sequence[Json]) -> Check:
+def _journal(trials: Sequence[Json], cells: Sequence[Json]) -> Check:
     told = f"{len(trials)} trials: frames, verdicts and numbers"
-    if header["schema_version"] == 1:
-        trials = [trial | {"delays_recorded": False} for trial in trials]
     wrong = [*check_trials(trials), *begins_in_order(trials)]
-    wrong += contradictions(trials, header["schema_version"])
+    wrong += contradictions(trials)
     return Check("journal", told, [*wrong, *of_their_cells(trials, cells)])
 
 

@@ -55,7 +55,7 @@ class Row:
     def delays(self) -> Histogram | None:
         """Of all streams; None: none was recorded."""
         parts = [s.delay_ns for s in self.streams if s.delay_ns.count]
-        if not parts or not self.trial.delays_recorded:
+        if not parts:
             return None
         return Histogram(
             count=sum(part.count for part in parts),

@@ -48,11 +48,10 @@ from dutperf.results.loading import (
     read_text,
     stored_file,
 )
-from dutperf.results.model import RESULTS_SCHEMA_VERSION, ResultsFile, RunPart
+from dutperf.results.model import ResultsFile, RunPart
 from dutperf.results.storage import write_atomically
 from dutperf.results.stored_trials import StoredTrials
 from dutperf.results.trial_record import TrialRecord
-from dutperf.results.upgrade import cell_of_today
 from dutperf.visible import visible_json
 
 CAMPAIGN = "campaign.yaml"
@@ -303,9 +302,7 @@ def load_results(path: Path, *, trials: bool = True) -> ResultsFile:
     Raises:
         InputError: missing, damaged, or written by a newer dutperf.
     """
-    results = load_versioned(ResultsFile, path, RESULTS, None if trials else "trials")
-    cells = [cell_of_today(cell) for cell in results.cells]
-    return results.model_copy(update={"cells": cells})
+    return load_versioned(ResultsFile, path, RESULTS, None if trials else "trials")
 
 
 def load_environment(path: Path) -> Environment:
@@ -430,13 +427,6 @@ def _check_same(
 ) -> None:
     """Refuse to mix what was measured with what is not the same."""
     header = contents.header
-    if contents.version != RESULTS_SCHEMA_VERSION:
-        raise InputError(
-            f"{path} was written by dutperf {header.dutperf_version} with schema "
-            f"version {contents.version}; runs of version {RESULTS_SCHEMA_VERSION} can "
-            "be resumed",
-            f"finish it with that dutperf, or {_START_ANEW}",
-        )
     if header.campaign != name:
         raise InputError(
             f"{path} holds a run of another campaign: {header.campaign}, not {name}",

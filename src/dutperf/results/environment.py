@@ -31,7 +31,7 @@ from dutperf.protocol import (
 )
 from dutperf.results.links import KernelDriver, LinkDrivers, interface_driver
 from dutperf.results.machine_check import MachineCheck
-from dutperf.results.model import RunPart, SchemaVersion
+from dutperf.results.model import RESULTS_SCHEMA_VERSION, RunPart, SchemaVersion
 from dutperf.results.passport import Passport
 from dutperf.results.stored import Stored
 
@@ -88,7 +88,7 @@ class PortRecord(Stored):
 class Environment(Stored):
     """Where, by what, and with which seed the run was made."""
 
-    schema_version: SchemaVersion = 2
+    schema_version: SchemaVersion = RESULTS_SCHEMA_VERSION
     dutperf_version: str = __version__
     engine_version: str
     dpdk_version: str

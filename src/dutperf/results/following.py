@@ -48,7 +48,7 @@ class JournalFollower:
         self._file = directory / JOURNAL
         self._at_byte = 0
         self._lines = 0
-        self._begin: tuple[JournalHeader, int] | None = None
+        self._begin: JournalHeader | None = None
 
     @property
     def header(self) -> JournalHeader:
@@ -57,7 +57,7 @@ class JournalFollower:
         Raises:
             InputError: it is missing, not written yet, damaged, or of a newer dutperf.
         """
-        return self._begun()[0]
+        return self._begun()
 
     def more(self, most: int) -> list[TrialRecord]:
         """Up to ``most`` trials that were not read before, in order; empty: none yet.
@@ -65,13 +65,13 @@ class JournalFollower:
         Raises:
             InputError: as above, or the journal is damaged.
         """
-        _, version = self._begun()
+        self._begun()
         return [
-            record_of(line, version, f"{self._file}:{number}")
+            record_of(line, f"{self._file}:{number}")
             for number, line in self._whole_lines(most)
         ]
 
-    def _begun(self) -> tuple[JournalHeader, int]:
+    def _begun(self) -> JournalHeader:
         if self._begin is None:
             for _, line in self._whole_lines(1):
                 self._begin = header_of(line, self._file)

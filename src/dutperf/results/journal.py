@@ -25,12 +25,11 @@ from dutperf.results.loading import (
     stored_file,
     validated,
 )
-from dutperf.results.model import SchemaVersion
+from dutperf.results.model import RESULTS_SCHEMA_VERSION, SchemaVersion
 from dutperf.results.storage import append_line, create_exclusively, cut, lock
 from dutperf.results.stored import Stored
 from dutperf.results.stored_trials import StoredTrials
 from dutperf.results.trial_record import TrialRecord
-from dutperf.results.upgrade import upgraded, upgraded_record
 
 JOURNAL = "journal.jsonl"
 LONGEST_LINE_BYTES = 1 << 27
@@ -40,7 +39,7 @@ LONGEST_LINE_BYTES = 1 << 27
 class JournalHeader(Stored):
     """First line of a journal."""
 
-    schema_version: SchemaVersion = 2
+    schema_version: SchemaVersion = RESULTS_SCHEMA_VERSION
     dutperf_version: str = Field(default=__version__, description="who wrote it")
     campaign: str
     created_at: str = Field(description="ISO 8601, UTC")
@@ -49,14 +48,12 @@ class JournalHeader(Stored):
 class JournalContents(NamedTuple):
     """A journal as read; ``truncated``: a torn last line was left out.
 
-    ``version`` is the schema version that it is stored in, ``whole_bytes`` its length
-    up to the torn line.
+    ``whole_bytes`` is its length up to the torn line.
     """
 
     header: JournalHeader
     records: tuple[TrialRecord, ...]
     truncated: bool
-    version: int
     whole_bytes: int
 
 
@@ -155,14 +152,11 @@ def load_journal(path: Path) -> JournalContents:
     *lines, torn = stored.split(b"\n")
     if not lines:
         raise InputError(f"{file} is empty", "the run ended before its first trial")
-    header, version = header_of(lines[0], file)
+    header = header_of(lines[0], file)
     records = tuple(
-        record_of(line, version, f"{file}:{number}")
-        for number, line in enumerate(lines[1:], 2)
+        record_of(line, f"{file}:{number}") for number, line in enumerate(lines[1:], 2)
     )
-    return JournalContents(
-        header, records, bool(torn), version, len(stored) - len(torn)
-    )
+    return JournalContents(header, records, bool(torn), len(stored) - len(torn))
 
 
 _DAMAGED = (
@@ -175,20 +169,19 @@ def _line(header: JournalHeader) -> str:
     return header.stored_text()
 
 
-def header_of(line: bytes, file: Path) -> tuple[JournalHeader, int]:
-    """The first line of a journal, and the schema version that it is stored in.
+def header_of(line: bytes, file: Path) -> JournalHeader:
+    """The first line of a journal.
 
     Raises:
-        InputError: it is damaged, or of a newer dutperf.
+        InputError: it is damaged, or of a dutperf that stored other things.
     """
     data = parse_object(line, f"{file}:1")
     check_version(data, f"{file}:1")
-    version: int = data["schema_version"]
-    return validated(JournalHeader, upgraded(data), f"{file}:1"), version
+    return validated(JournalHeader, data, f"{file}:1")
 
 
-def record_of(line: bytes, version: int, where: str) -> TrialRecord:
-    """Any other line, of a journal of that schema version.
+def record_of(line: bytes, where: str) -> TrialRecord:
+    """Any other line of a journal.
 
     Raises:
         InputError: it is damaged.
@@ -196,7 +189,6 @@ def record_of(line: bytes, version: int, where: str) -> TrialRecord:
     if len(line) > LONGEST_LINE_BYTES:
         raise InputError(f"{where} is longer than any trial's record", _DAMAGED)
     try:
-        data = upgraded_record(parse_object(line, where), version)
-        return validated(TrialRecord, data, where)
+        return validated(TrialRecord, parse_object(line, where), where)
     except InputError as error:
         raise InputError(error.message, _DAMAGED) from error

@@ -14,7 +14,6 @@ from dutperf.errors import InputError
 from dutperf.plain_files import read_plain
 from dutperf.results.model import RESULTS_SCHEMA_VERSION
 from dutperf.results.stored import Stored
-from dutperf.results.upgrade import upgraded
 
 S = TypeVar("S", bound=Stored)
 
@@ -83,20 +82,21 @@ def _whole(digits: str) -> int:
 
 
 def check_version(data: dict[str, Any], where: str) -> None:
-    """Refuse what a newer dutperf wrote, before its new keys look like mistakes.
+    """Refuse what another dutperf wrote, before its keys look like mistakes.
 
     Raises:
-        InputError: the schema version is missing, or newer than this program's.
+        InputError: the schema version is missing, or not this program's.
     """
     version = data.get("schema_version")
     if not isinstance(version, int):
         raise InputError(f"{where} has no schema_version: not a file of dutperf")
-    if version > RESULTS_SCHEMA_VERSION:
-        writer = data.get("dutperf_version", "a newer version")
+    if version != RESULTS_SCHEMA_VERSION:
+        writer = data.get("dutperf_version", "another version")
+        newer = version > RESULTS_SCHEMA_VERSION
         raise InputError(
             f"{where} has schema version {version}, written by dutperf {writer}; "
-            f"dutperf {__version__} reads up to version {RESULTS_SCHEMA_VERSION}",
-            "use the dutperf that wrote it, or a newer one",
+            f"dutperf {__version__} reads version {RESULTS_SCHEMA_VERSION}",
+            f"use the dutperf that wrote it{', or a newer one' if newer else ''}",
         )
 
 
@@ -122,15 +122,14 @@ def load_versioned(
 ) -> S:
     """The JSON file ``name`` in directory ``path`` (or the file ``path``) as ``model``.
 
-    What an older dutperf wrote is brought up to date first. The key ``without`` is left
-    out as if it were not there.
+    The key ``without`` is left out as if it were not there.
 
     Raises:
-        InputError: missing, damaged, or written by a newer dutperf.
+        InputError: missing, damaged, or written by another dutperf.
     """
     file = stored_file(path, name)
     data = parse_object(read_text(file), str(file))
     check_version(data, str(file))
     if without is not None:
         data.pop(without, None)
-    return validated(model, upgraded(data), str(file))
+    return validated(model, data, str(file))

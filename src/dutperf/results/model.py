@@ -9,7 +9,7 @@ every change that an old reader would misread.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, field_serializer
 
@@ -55,9 +55,9 @@ from dutperf.results.stored import Stored
 from dutperf.results.trial_record import Earlier, TrialRecord
 from dutperf.standards import Conformance, Deviation
 
-RESULTS_SCHEMA_VERSION = 2
+RESULTS_SCHEMA_VERSION: Final = 3
 
-SchemaVersion = Literal[2]
+SchemaVersion = Literal[3]
 
 
 class CellResult(Stored):
@@ -268,7 +268,7 @@ class RunPart(Stored):
 class ResultsFile(Stored):
     """``results.json``; the command line's ``--json`` prints it without ``trials``."""
 
-    schema_version: SchemaVersion = 2
+    schema_version: SchemaVersion = RESULTS_SCHEMA_VERSION
     dutperf_version: str = Field(default=__version__, description="who wrote it")
     procedure: ProcedureName | Literal["campaign"]
     name: str

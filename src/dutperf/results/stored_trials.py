@@ -16,9 +16,7 @@ from typing import NamedTuple, overload
 from dutperf.plain_files import open_plain
 from dutperf.results.counting import counting
 from dutperf.results.loading import parse_object, validated
-from dutperf.results.model import RESULTS_SCHEMA_VERSION
 from dutperf.results.trial_record import TrialRecord
-from dutperf.results.upgrade import upgraded_record
 
 _AT_HAND = 100
 _PIECE_BYTES = 1 << 20
@@ -97,8 +95,7 @@ class StoredTrials(Sequence[TrialRecord]):
     def _read(self, place: int) -> TrialRecord:
         line = os.pread(self._file, self._lines[place].size, self._lines[place].begin)
         where = f"{self._path}:{place + 2}"
-        data = upgraded_record(parse_object(line, where), RESULTS_SCHEMA_VERSION)
-        return validated(TrialRecord, data, where)
+        return validated(TrialRecord, parse_object(line, where), where)
 
     def _remember(self, place: int, record: TrialRecord) -> None:
         self._at_hand[place] = record

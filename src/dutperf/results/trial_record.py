@@ -162,8 +162,3 @@ class TrialRecord(Stored):
         "the first trial of a run, or of a part that was resumed, at each testbed; "
         "null: as before, or an old file",
     )
-    delays_recorded: bool = Field(
-        default=True,
-        description="false: of schema version 1, which had no delays, no loss by time "
-        "and no causes beside counts; what stands there instead means nothing",
-    )

@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -28,7 +28,6 @@ from dutperf.results.journal import JOURNAL
 
 def campaign_to_run(
     path: Path,
-    notify: Callable[[str], None],
     *,
     allowed: bool = False,
     called: Path | None = None,
@@ -37,7 +36,6 @@ def campaign_to_run(
 
     Args:
         path: of its file.
-        notify: see ``load_campaign``.
         allowed: the user has seen what it does, and wants that.
         called: the run that it is of, stored by whomever; None: the user's file, but
             for one that has a journal beside it.
@@ -48,7 +46,7 @@ def campaign_to_run(
     """
     if called is None and path.name == CAMPAIGN and path.with_name(JOURNAL).exists():
         called = path.parent
-    campaign = load_campaign(path, notify, stored=called is not None)
+    campaign = load_campaign(path, stored=called is not None)
     told = acts(campaign.testbeds)
     if called is None or allowed or not told or _is_remembered(told):
         return campaign
