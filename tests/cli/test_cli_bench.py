@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from dutperf.bench import data_path, lab_path
 from dutperf.bench.path_profile import PerfProfiler
-from dutperf.cli.app import app
+from dutperf.cli.app import whole
 from dutperf.config import Testbed, load_testbed
 from dutperf.config.labs import LabKeys
 from dutperf.errors import InputError, SetupError
@@ -46,7 +46,7 @@ def built() -> bool:
 @pytest.mark.engine
 @pytest.mark.skipif(not built(), reason="needs root and the built dutperf-bench")
 def test_json_has_the_floor_and_every_mode_in_cycles_per_frame() -> None:
-    result = CliRunner().invoke(app, ["bench", "--rounds", "1", "--json"])
+    result = CliRunner().invoke(whole(), ["bench", "--rounds", "1", "--json"])
     assert result.exit_code == 0, result.output
     bench = json.loads(result.stdout)
     names = {mode["name"] for mode in bench["modes"]}
@@ -84,7 +84,7 @@ def test_json_has_the_floor_and_every_mode_in_cycles_per_frame() -> None:
 @pytest.mark.skipif(not built(), reason="needs root and the built dutperf-bench")
 def test_learned_tuples_are_measured_with_tables_of_the_sizes_asked_for() -> None:
     arguments = ["bench", "--rounds", "1", "--json", "--entries", "100k,1_000,100000"]
-    result = CliRunner().invoke(app, arguments)
+    result = CliRunner().invoke(whole(), arguments)
     assert result.exit_code == 0, result.output
     bench = json.loads(result.stdout)
     for name in ("send.learned_random", "receive.learn", "receive.learn_random"):
@@ -141,7 +141,7 @@ def test_a_table_that_does_not_fit_is_told_with_the_arithmetic(
     program.chmod(0o755)
     monkeypatch.setattr("dutperf.bench.data_path.check_root", lambda: None)
     monkeypatch.setattr("dutperf.bench.data_path.find_program", lambda _: program)
-    result = CliRunner().invoke(app, ["bench", "--entries", "400M,1M"])
+    result = CliRunner().invoke(whole(), ["bench", "--entries", "400M,1M"])
     assert result.exit_code == 0, result.output
     assert "--entries 1000000,400000000" in asked.read_text()
     lines = result.stdout.splitlines()
@@ -177,14 +177,14 @@ def test_shared_memory_is_told_or_why_it_is_not(
     monkeypatch.setattr(
         "dutperf.cli.bench_command.bench_data_path", lambda *_, **__: measured
     )
-    result = CliRunner().invoke(app, ["bench"])
+    result = CliRunner().invoke(whole(), ["bench"])
     assert result.exit_code == 0, result.output
     assert told in result.stdout
 
 
 @pytest.mark.parametrize("entries", ["0", "4X", "1,,2", "", "-1", "2000G"])
 def test_sizes_that_are_none_are_bad_input(entries: str) -> None:
-    result = CliRunner().invoke(app, ["bench", "--entries", entries])
+    result = CliRunner().invoke(whole(), ["bench", "--entries", entries])
     assert isinstance(result.exception, InputError)
     assert "--entries" in result.exception.message
 
@@ -196,7 +196,7 @@ def test_two_workers_are_left_out_where_there_is_one_cpu() -> None:
     try:
         os.sched_setaffinity(0, {min(usable)})
         arguments = ["bench", "--rounds", "1", "--cpu", str(min(usable))]
-        result = CliRunner().invoke(app, arguments)
+        result = CliRunner().invoke(whole(), arguments)
     finally:
         os.sched_setaffinity(0, usable)
     assert result.exit_code == 0, result.output
@@ -211,13 +211,13 @@ def test_a_cpu_that_is_isolated_is_there(monkeypatch: pytest.MonkeyPatch) -> Non
     put_on(monkeypatch, {0}, isolated={5})
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(data_path, "find_program", none)
-    result = CliRunner().invoke(app, ["bench", "--cpu", "5"])
+    result = CliRunner().invoke(whole(), ["bench", "--cpu", "5"])
     assert isinstance(result.exception, SetupError)
     assert result.exception.message == "no program"
 
 
 def test_a_cpu_that_is_not_there_is_bad_input() -> None:
-    result = CliRunner().invoke(app, ["bench", "--cpu", "4096"])
+    result = CliRunner().invoke(whole(), ["bench", "--cpu", "4096"])
     assert isinstance(result.exception, InputError)
     assert "--cpu 4096" in result.exception.message
 
@@ -229,7 +229,7 @@ def test_a_bench_that_fails_says_what_the_program_said(
     monkeypatch.setattr(
         "dutperf.bench.data_path.find_program", lambda _name: "/bin/false"
     )
-    result = CliRunner().invoke(app, ["bench"])
+    result = CliRunner().invoke(whole(), ["bench"])
     assert isinstance(result.exception, SetupError)
     assert "the bench failed" in result.exception.message
 
@@ -271,7 +271,7 @@ LAB = ["bench", "--lab", "linux-router"]
 
 def test_the_path_of_a_lab_has_both_rates_of_both_drivers(lab_of: Any) -> None:  # noqa: ANN401 - a function
     lab_of(step(300_000))
-    result = CliRunner().invoke(app, [*LAB, "--rounds", "1", "--json"])
+    result = CliRunner().invoke(whole(), [*LAB, "--rounds", "1", "--json"])
     assert result.exit_code == 0, result.output
     data = json.loads(result.stdout)
     assert data["schema_version"] == 1
@@ -289,7 +289,7 @@ def test_the_paths_table_shows_the_rates_and_why_there_is_no_profile(
 ) -> None:
     lab_of(perfect(), None)
     arguments = [*LAB, "--driver", "af_xdp", "--rounds", "1"]
-    result = CliRunner().invoke(app, arguments)
+    result = CliRunner().invoke(whole(), arguments)
     assert result.exit_code == 0, result.output
     assert "14,880,952" in result.stdout  # the media's rate: 10 Gbit/s, 64 bytes
     assert "af_packet" not in result.stdout
@@ -298,12 +298,14 @@ def test_the_paths_table_shows_the_rates_and_why_there_is_no_profile(
 
 def test_a_path_without_any_valid_trial_exits_with_1(lab_of: Any) -> None:  # noqa: ANN401 - a function
     lab_of(perfect(), 0)
-    result = CliRunner().invoke(app, [*LAB, "--driver", "af_packet", "--rounds", "1"])
+    result = CliRunner().invoke(
+        whole(), [*LAB, "--driver", "af_packet", "--rounds", "1"]
+    )
     assert result.exit_code == 1, result.output
     assert "-" in result.stdout
 
 
 def test_an_unknown_lab_is_bad_input() -> None:
-    result = CliRunner().invoke(app, ["bench", "--lab", "linux-rooter"])
+    result = CliRunner().invoke(whole(), ["bench", "--lab", "linux-rooter"])
     assert isinstance(result.exception, InputError)
     assert "linux-router" in result.exception.hint

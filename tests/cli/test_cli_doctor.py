@@ -7,7 +7,7 @@ import json
 
 from typer.testing import CliRunner
 
-from dutperf.cli.app import app
+from dutperf.cli.app import whole
 from dutperf.cli.doctor_command import show_checks
 from dutperf.cli.failures import PatientConsole
 from dutperf.doctor import Check
@@ -28,7 +28,7 @@ def test_what_is_not_good_has_its_reason_and_cure_below() -> None:
 
 
 def test_programs_get_one_object() -> None:
-    done = CliRunner().invoke(app, ["doctor", "--seconds", "0", "--json"])
+    done = CliRunner().invoke(whole(), ["doctor", "--seconds", "0", "--json"])
     told = json.loads(done.stdout)
     assert told["schema_version"] == 1
     names = [check["name"] for check in told["checks"]]

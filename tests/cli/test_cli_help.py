@@ -19,7 +19,7 @@ from dutperf.cli.examples import EXAMPLES
 from dutperf.cli.help_pages import show_help
 from dutperf.cli.option_help import brief
 
-COMMANDS: dict[str, Any] = get_command(app.app).commands  # type: ignore[attr-defined]
+COMMANDS: dict[str, Any] = get_command(app.whole()).commands  # type: ignore[attr-defined]
 MEASURING = sorted(PROCEDURES)
 
 
@@ -31,7 +31,7 @@ def lines_of(commands: dict[str, Any], *before: str) -> Iterator[tuple[str, ...]
 
 def help_of(*command: str) -> list[str]:
     shown = CliRunner().invoke(
-        app.app, [*command, "--help"], env={"TERMINAL_WIDTH": "80", "COLUMNS": "80"}
+        app.whole(), [*command, "--help"], env={"TERMINAL_WIDTH": "80", "COLUMNS": "80"}
     )
     assert shown.exit_code == 0
     return shown.output.splitlines()

@@ -12,9 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
 from dutperf import lab
 from dutperf.cli import app
+from dutperf.cli.completion import TABLE
 from dutperf.programs import SOURCE_TREE
 from dutperf.versions import version_line
 
@@ -60,6 +62,7 @@ def test_signals_end_the_program_with_130_and_without_traceback(
     script = (
         "import os, sys\n"
         "from dutperf.cli import app, main\n"
+        "sys.argv = ['dutperf', 'report']\n"
         f"app.run = lambda _arguments: os.kill(os.getpid(), {signum.value})\n"
         "main.main()\n"
     )
@@ -170,3 +173,20 @@ def test_an_unknown_lab_exits_with_2_and_the_nearest_name(
 ) -> None:
     assert app.run(["lab", "up", "linux-rooter"]) == 2
     assert "hint: did you mean 'linux-router'" in capsys.readouterr().err
+
+
+def test_only_the_command_that_is_asked_for_is_loaded() -> None:
+    script = (
+        "import sys\n"
+        "from dutperf.cli import app\n"
+        "assert app.run(['report', '/nowhere']) == 2\n"
+        "others = {'dutperf.comparison', 'dutperf.lab.topology', 'dutperf.remote.wire'}"
+        "& set(sys.modules)\n"
+        "assert not others, others\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+
+
+def test_each_command_that_can_be_asked_for_is_known_before_it_is_loaded() -> None:
+    known = json.loads(TABLE.read_text("utf-8"))["commands"]
+    assert list(known) == list(get_command(app.whole()).commands)  # type: ignore[attr-defined]

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from dutperf.bench import stateful_limits
-from dutperf.cli.app import app
 from dutperf.cli.app import run as run_program
+from dutperf.cli.app import whole
 from dutperf.config import Testbed
 from dutperf.run.engine_session import EngineStarter, Notify
 from dutperf.simulation.fake_engine import FakeEngine, perfect
@@ -34,7 +34,7 @@ def simulated(monkeypatch: pytest.MonkeyPatch) -> None:
 def run(tmp_path: Path, *options: str) -> tuple[int, str]:
     output = ["--output", str(tmp_path / "run")]
     result = CliRunner().invoke(
-        app, ["selftest", *options, *output], env={"COLUMNS": "200"}
+        whole(), ["selftest", *options, *output], env={"COLUMNS": "200"}
     )
     return result.exit_code, result.output
 

@@ -20,7 +20,7 @@ from labtools import (
 from typer.testing import CliRunner
 
 from dutperf import lab
-from dutperf.cli.app import app
+from dutperf.cli.app import whole
 from dutperf.cli.testbeds import open_testbed
 from dutperf.config import PlannedTestbed
 from dutperf.config.labs import LabKeys
@@ -179,12 +179,12 @@ def test_the_commands_tell_and_ask_it(tmp_path: Path) -> None:
     told = tmp_path / "told.json"
     told.write_text(json.dumps(DROP))
     run = CliRunner().invoke
-    assert run(app, ["lab", "up", NAME, "--behaviour", str(told)]).exit_code == 0
-    assert run(app, ["lab", "set", str(told)]).exit_code == 0
-    account = run(app, ["lab", "account"])
+    assert run(whole(), ["lab", "up", NAME, "--behaviour", str(told)]).exit_code == 0
+    assert run(whole(), ["lab", "set", str(told)]).exit_code == 0
+    account = run(whole(), ["lab", "account"])
     assert json.loads(account.output)["trials"] == []
     with pytest.raises(InputError, match="no account of trial 7"):
-        run(app, ["lab", "account", "--trial", "7"], catch_exceptions=False)
+        run(whole(), ["lab", "account", "--trial", "7"], catch_exceptions=False)
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import typer
 
-from dutperf.cli.app import app
+from dutperf.cli.app import whole
 from dutperf.cli.exit_codes import INTERRUPTED, INVALID, WORSE
 from dutperf.reference.man_pages import man_pages
 
 PAGES = man_pages()
-PROGRAM: Any = typer.main.get_command(app)
+PROGRAM: Any = typer.main.get_command(whole())
 COMMANDS = PROGRAM.commands
 
 

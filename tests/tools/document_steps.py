@@ -13,7 +13,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from dutperf.cli.app import app
+from dutperf.cli.app import whole
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -78,7 +78,7 @@ def _commands(block: str) -> Iterator[str]:
 
 @functools.cache
 def _program() -> Any:  # noqa: ANN401 - the parser's classes are no part of its interface
-    return typer.main.get_command(app)
+    return typer.main.get_command(whole())
 
 
 def understand(words: list[str]) -> None:

@@ -85,6 +85,10 @@ class SidesCommand(TyperCommand):
         return super().parse_args(ctx, told)
 
 
+PARSER = SidesCommand
+"""Of the command, see ``app``."""
+
+
 def compare(
     directories: Directories,
     fail_if_worse: Limit = None,

@@ -12,7 +12,7 @@ import typer
 from typer.main import get_command
 
 from dutperf import lab
-from dutperf.cli.app import app
+from dutperf.cli.app import whole
 from dutperf.cli.completion import TABLE
 
 _RUNS = {
@@ -24,7 +24,7 @@ _RUNS = {
 
 def table() -> str:
     """Every command with its arguments and options, as JSON, a line each."""
-    command = get_command(app)
+    command = get_command(whole())
     program = _command(command, typer.Context(command, info_name="dutperf"))
     commands = program.pop("commands")
     told = (f"{json.dumps(key)}: {json.dumps(each)}" for key, each in commands.items())

@@ -6,15 +6,56 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from dutperf.cli.failures import PatientConsole
-from dutperf.cli.testbeds import open_testbed, planned_testbeds
-from dutperf.config import Campaign, PlannedTestbed, Testbed
+from dutperf.cli.options import LabName, Rules, TestbedFile
+from dutperf.cli.procedure_options import DEFAULT_SEED, Seed, with_frame_options
+from dutperf.cli.testbeds import campaign_for, open_testbed, planned_testbeds
+from dutperf.config import Campaign, PlannedTestbed, ProcedureSpec, Testbed
 from dutperf.run.engine_session import prepare_engine
 from dutperf.run.preview import preview_frames, unopened
 
 
-def write_frames(campaign: Campaign, *, rate_fps: int, count: int, pcap: Path) -> None:
+@with_frame_options
+def frames(
+    spec: ProcedureSpec,
+    pcap: Annotated[
+        Path, typer.Option("--pcap", metavar="FILE", help="the file to write")
+    ],
+    testbed: TestbedFile = None,
+    lab: LabName = None,
+    rules: Rules = None,
+    count: Annotated[
+        int,
+        typer.Option(
+            "--count", metavar="K", min=1, max=1_000_000, help="frames per direction"
+        ),
+    ] = 100,
+    rate: Annotated[
+        int,
+        typer.Option(
+            "--rate", metavar="FPS", min=1, max=10**12, help="of each direction"
+        ),
+    ] = 1000,
+    seed: Seed = DEFAULT_SEED,
+) -> None:
+    """Write the first frames of a trial to a pcap file; send none of them.
+
+    As root it opens the ports and asks the next hops for their MAC addresses, as a
+    trial does; else MAC addresses that are not given are made up, and said to be.
+    """
+    _write_frames(
+        campaign_for(spec, testbed, lab, rules, seed),
+        rate_fps=rate,
+        count=count,
+        pcap=pcap,
+    )
+
+
+def _write_frames(campaign: Campaign, *, rate_fps: int, count: int, pcap: Path) -> None:
     """Write the first ``count`` frames of each direction and say how many there are.
 
     Raises:

@@ -12,7 +12,7 @@ from rich.table import Table
 from dutperf.cli.exit_codes import INTERRUPTED, INVALID
 from dutperf.cli.failures import PatientConsole, show_notice
 from dutperf.cli.json_print import print_versioned
-from dutperf.cli.options import DEFAULT_SEED
+from dutperf.cli.procedure_options import DEFAULT_SEED
 from dutperf.cli.table_print import entry_text
 from dutperf.cli.testbeds import campaign_for, open_testbed, planned_testbeds
 from dutperf.config import (

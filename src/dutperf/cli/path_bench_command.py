@@ -11,7 +11,7 @@ from dutperf.bench.path_profile import CpuProfile
 from dutperf.cli.exit_codes import INTERRUPTED, INVALID
 from dutperf.cli.failures import PatientConsole
 from dutperf.cli.json_print import print_versioned
-from dutperf.cli.options import DEFAULT_SEED
+from dutperf.cli.procedure_options import DEFAULT_SEED
 from dutperf.cli.terminal import Terminal
 from dutperf.cli.testbeds import campaign_for, dut_alive, open_testbed, planned_testbeds
 

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dutperf.catalogue import Procedure
+from dutperf.catalogue import PROCEDURES, ProcedureName
 from dutperf.cli.dry_run import NOTHING_STORED, show_plan
 from dutperf.cli.measuring import measure
-from dutperf.cli.options import (
-    DEFAULT_SEED,
-    Display,
-    DryRun,
-    LabName,
-    Output,
-    Rules,
-    Seed,
-    TestbedFile,
-    with_procedure_options,
-)
+from dutperf.cli.options import Display, DryRun, LabName, Output, Rules, TestbedFile
+from dutperf.cli.procedure_options import DEFAULT_SEED, Seed, with_procedure_options
 from dutperf.cli.testbeds import campaign_for
 from dutperf.config import Preset, ProcedureSpec
 
 
-def command_of(procedure: Procedure) -> Callable[..., None]:
-    """The command that measures ``procedure`` at one testbed, or at a lab."""
+def command_of(name: ProcedureName) -> Callable[..., None]:
+    """The command that measures a procedure at one testbed, or at a lab."""
+    procedure = PROCEDURES[name]
 
     def command(
         spec: ProcedureSpec,

@@ -19,16 +19,8 @@ from dutperf.cli.json_print import print_versioned
 from dutperf.cli.keyboard import has_keyboard, keyboard
 from dutperf.cli.live_lines import LiveLines
 from dutperf.cli.measuring import surroundings
-from dutperf.cli.options import (
-    DEFAULT_SEED,
-    AsJson,
-    LabName,
-    Plain,
-    Rules,
-    Seed,
-    TestbedFile,
-    with_frame_options,
-)
+from dutperf.cli.options import AsJson, LabName, Plain, Rules, TestbedFile
+from dutperf.cli.procedure_options import DEFAULT_SEED, Seed, with_frame_options
 from dutperf.cli.stream_keys import Action, Say, Scale, SetRate, StreamKeys, parse_rate
 from dutperf.cli.stream_view import Screen, lines
 from dutperf.cli.stream_words import piece_line, summary_lines

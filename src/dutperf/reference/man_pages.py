@@ -16,7 +16,7 @@ import typer
 
 from dutperf import __version__
 from dutperf.cli import exit_codes
-from dutperf.cli.app import app
+from dutperf.cli.app import whole
 from dutperf.cli.examples import EXAMPLES
 from dutperf.compat import commands as siitperf
 
@@ -25,7 +25,7 @@ PROGRAM = "dutperf"
 
 def man_pages() -> dict[str, str]:
     """File name -> page in roff, the same on every machine."""
-    program = typer.main.get_command(app)
+    program = typer.main.get_command(whole())
     pages = _pages(program, typer.Context(program, info_name=PROGRAM))
     return dict(
         [*pages, *map(_siitperf_page, (siitperf.tp, siitperf.lat, siitperf.pdv))]
