@@ -39,7 +39,7 @@ PAGES = [
 DONE = [page for page in DOCS.rglob("*.md") if steps(page)]
 OF_THE_MACHINE = {"bench", "calibrate", "doctor", "frames", "lab", "selftest"}
 """Commands that look at the machine or change it: read by the parser only."""
-BY_HAND = {".", "dpdk-devbind.py", "echo", "modprobe", "ssh-keyscan"}
+BY_HAND = {".", "dpdk-devbind.py", "echo", "modprobe", "sleep", "ssh-keyscan"}
 """Programs of others, which need their hardware."""
 STATEFUL = re.compile("nat44|nat64|nat66|464xlat|4in6")
 

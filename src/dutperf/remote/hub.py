@@ -111,7 +111,7 @@ class SchedulerHub:
     _answered: dict[str, asyncio.Future[dict[int, str]]] = field(default_factory=dict)
     _following: dict[str, asyncio.Task[None]] = field(default_factory=dict)
     _replies: dict[int, asyncio.Future[Reply]] = field(default_factory=dict)
-    _loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.new_event_loop)
+    _loop: asyncio.AbstractEventLoop = field(init=False)
     _numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
     _line: Line | None = None
     _there: list[str] = field(default_factory=list)
@@ -125,6 +125,7 @@ class SchedulerHub:
         Raises:
             SetupError: no scheduler answers.
         """
+        self._loop = asyncio.new_event_loop()
         self._turning = threading.Thread(target=self._turn, daemon=True)
         self._turning.start()
         found: list[Owner] = self._start(self._begin()).result()
