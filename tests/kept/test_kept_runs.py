@@ -1,0 +1,31 @@
+"""What is made of the trials of kept runs is what was made when they were measured.
+
+To the digit, in JSON and in the tables: a change of the house changes no figure.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+from every_procedure import CASES
+from kept_runs import FOLDER, kept, measured
+
+from dutperf.results import TrialRecord
+
+
+def test_each_case_is_kept() -> None:
+    assert {path.name for path in FOLDER.glob("*.gz")} == {
+        kept(case).name for case in CASES
+    }
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_kept_run_has_its_figures(case: str) -> None:
+    told = json.loads(gzip.decompress(kept(case).read_bytes()))
+    stored = [TrialRecord.model_validate(trial) for trial in told["trials"]]
+    again = measured(case, stored)
+    assert again["result"] == told["result"]
+    assert again["tables"] == told["tables"]
+    assert again["trials"] == told["trials"]
