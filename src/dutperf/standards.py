@@ -27,7 +27,7 @@ class Deviation:
         Level | None,
         Field(
             description="how the RFC says it; definition: it is what the quantity is; "
-            "text: without a MUST or SHOULD; null: of older files",
+            "text: without a MUST or SHOULD",
         ),
     ] = None
 

@@ -73,7 +73,7 @@ def test_a_lab_that_another_dutperf_measures_is_refused(
 def test_throughput_of_the_lab_is_one_json_object(output: Path, ip: IpVersion) -> None:
     where = ("--lab", LAB, "--ip", str(ip), "--json", "--output", str(output))
     results = measured(dutperf("throughput", *where, *SHORT, *SEARCH))
-    assert (results["schema_version"], results["procedure"]) == (2, "throughput")
+    assert (results["schema_version"], results["procedure"]) == (3, "throughput")
     assert results["complete"] is True
     assert "trials" not in results
     (cell,) = results["cells"]

@@ -6,6 +6,7 @@ hooks printed of its table.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -150,6 +151,7 @@ def _media_of(source: Source) -> list[Json]:
     pairs = sum(port["name"] == "left" for port in source.ports)
     for port in sorted(source.ports, key=lambda port: str(port["name"])):
         size = _wire_size(source, port["name"])
+        size = size and size + _of_pieces(source, port, size)
         if port.get("link_speed_mbps") and size is not None:
             mbps = port["link_speed_mbps"]
             found.append(
@@ -161,6 +163,19 @@ def _media_of(source: Source) -> list[Json]:
                 }
             )
     return found
+
+
+def _of_pieces(source: Source, port: Json, size: Fraction) -> int:
+    """What a device adds that sends frames on in pieces (RFC 791 3.2).
+
+    Of each but the first: an IPv4 header, Ethernet's, FCS, preamble and gap.
+    """
+    sends = {"left": "forward", "right": "reverse"}[port["name"]] in _ways(source)
+    mtu = port.get("mtu") or 1 << 16
+    if sends or not source.settings.get("fragmented") or size - 18 <= mtu:
+        return 0
+    longest = (mtu - 20) // 8 * 8
+    return (math.ceil((size - 18 - 20) / longest) - 1) * (20 + 18 + 20)
 
 
 _VIRTUAL = {"bridge", "dummy", "ipvlan", "macvlan", "tun", "veth", "vxlan"}

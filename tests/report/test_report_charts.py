@@ -13,7 +13,6 @@ from report_sample import (
     LOSSES_6,
     all_sizes,
     loss_cell,
-    sample_environment,
     sample_results,
     throughput_cell,
     trial,
@@ -29,8 +28,7 @@ from dutperf.report.charts import (
     search_chart,
 )
 from dutperf.report.losscharts import frame_loss_chart, loss_around_chart
-from dutperf.report.wire import medium_speed_mbps
-from dutperf.results import ResultsFile, TrialRecord
+from dutperf.results import CellResult, Media, ResultsFile, TrialRecord
 from dutperf.results.rate_results import Load
 
 NAME = "throughput-ip4-64-both"
@@ -248,10 +246,18 @@ def test_a_curve_without_any_loss_has_an_axis_too() -> None:
     assert chart.layout["yaxis"]["range"][1] > 0
 
 
+def medium_of(cell: CellResult) -> Media:
+    size = int(str(cell.parameters["frame_size"]))
+    rate_fps = line_rate_fps(10_000, size)
+    return Media(rate_fps=rate_fps, link_speed_mbps=10_000, nominal=False)
+
+
 def test_the_frame_rate_chart_has_the_medium_and_the_measured_line() -> None:
     results = all_sizes()
-    speed = medium_speed_mbps(sample_environment("ixgbe"))
-    chart = frame_rate_chart(views(results), speed)
+    cells = [
+        cell.model_copy(update={"media": medium_of(cell)}) for cell in results.cells
+    ]
+    chart = frame_rate_chart(views(results.model_copy(update={"cells": cells})))
     assert chart is not None
     medium, measured = chart.data
     sizes = [cell.parameters["frame_size"] for cell in results.cells]
@@ -261,21 +267,20 @@ def test_the_frame_rate_chart_has_the_medium_and_the_measured_line() -> None:
 
 
 def test_no_theoretical_line_is_drawn_for_virtual_links() -> None:
-    speed = medium_speed_mbps(sample_environment("veth"))
-    chart = frame_rate_chart(views(all_sizes()), speed)
+    chart = frame_rate_chart(views(all_sizes()))
     assert chart is not None
     assert len(chart.data) == 1
 
 
 def test_one_frame_size_makes_no_line() -> None:
-    assert frame_rate_chart(views(sample_results()), None) is None
+    assert frame_rate_chart(views(sample_results())) is None
 
 
 def test_a_cell_without_result_is_left_out_of_the_frame_rates() -> None:
     results = all_sizes()
     spoilt = results.cells[3].model_copy(update={"verdict": "invalid"})
     cells = [*results.cells[:3], spoilt, *results.cells[4:]]
-    chart = frame_rate_chart(views(results.model_copy(update={"cells": cells})), None)
+    chart = frame_rate_chart(views(results.model_copy(update={"cells": cells})))
     assert chart is not None
     assert 512 not in chart.data[0]["x"]
     assert len(chart.data[0]["x"]) == 6

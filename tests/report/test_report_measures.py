@@ -197,7 +197,7 @@ def test_the_charts_of_several_cells_name_it_too() -> None:
         cell.model_copy(update={"parameters": {**cell.parameters, **conditions}})
         for cell in results.cells
     ]
-    rates = frame_rate_chart([finished_cell(cell, ()) for cell in cells], None)
+    rates = frame_rate_chart([finished_cell(cell, ()) for cell in cells])
     assert rates
     assert plain(rates.data[0]["name"]).endswith(JUDGED)
     curve = loss_cell("frame-loss", 4, 64, {100: 9.0, 90: 0.0})

@@ -41,7 +41,7 @@ def views(found: ResultsFile) -> list[CellView]:
 
 
 def test_each_frame_size_has_its_maximum_and_the_share_that_was_reached() -> None:
-    [(name, rows)] = rate_rows(views(results(nominal=False)), None)
+    [(name, rows)] = rate_rows(views(results(nominal=False)))
     assert name == "IPv4, both directions"
     assert [row.cell.frame_size for row in rows] == [
         64,
@@ -64,7 +64,7 @@ def test_each_frame_size_has_its_maximum_and_the_share_that_was_reached() -> Non
 
 
 def test_a_nominal_speed_is_called_so() -> None:
-    chart = frame_rate_chart(views(results(nominal=True)), None)
+    chart = frame_rate_chart(views(results(nominal=True)))
     assert chart is not None
     theoretical, measured = chart.data
     assert "10,000\N{NO-BREAK SPACE}Mbit/s (nominal)" in theoretical["name"]
@@ -78,15 +78,8 @@ def test_links_of_different_speeds_have_a_line_each() -> None:
         on_media(cell, 1000 if n < 3 else 10_000, nominal=False)
         for n, cell in enumerate(found.cells)
     ]
-    rows = rate_rows(views(found.model_copy(update={"cells": cells})), None)
+    rows = rate_rows(views(found.model_copy(update={"cells": cells})))
     assert [len(each) for each in maxima(rows).values()] == [3, 4]
-
-
-def test_results_of_older_files_take_the_speed_of_their_ports() -> None:
-    rows = rate_rows(views(all_sizes()), 1000)
-    [rates] = maxima(rows).values()
-    assert rates[64] == 1_488_095
-    assert maxima(rate_rows(views(all_sizes()), None)) == {}
 
 
 def test_the_page_has_the_table_and_says_what_nominal_means(tmp_path: Path) -> None:
@@ -111,9 +104,9 @@ def test_profiles_keep_the_order_of_the_campaign() -> None:
         for cell in found.cells
     ]
     shown = views(found.model_copy(update={"cells": cells}))
-    names = [name for name, _ in rate_rows(shown, None)]
+    names = [name for name, _ in rate_rows(shown)]
     assert [name.rpartition(", ")[2] for name in names] == ["plain", "acl"]
-    chart = frame_rate_chart(shown, None)
+    chart = frame_rate_chart(shown)
     assert chart
     measured = [t["name"] for t in chart.data if t["name"].startswith("measured")]
     assert [name.rpartition(", ")[2] for name in measured] == ["plain", "acl"]

@@ -26,7 +26,6 @@ from dutperf.report import tester, text
 from dutperf.report.environment_rows import environment_rows
 from dutperf.report.tester import lag_of, verdict_on
 from dutperf.report.trial_views import loss, offered, reasons, search_paths, totals
-from dutperf.report.wire import medium_speed_mbps
 from dutperf.results import TrialRecord
 from dutperf.results.trial_record import DeviceDrops
 
@@ -349,23 +348,6 @@ def test_a_trial_that_ended_early_says_so() -> None:
     result = record.result.model_copy(update={"ended_early": True, "directions": ways})
     stopped = record.model_copy(update={"result": result})
     assert reasons(stopped) == "ended early, after 600\N{NO-BREAK SPACE}ms"
-
-
-@pytest.mark.parametrize(
-    ("kernel_driver", "speed"), [("ixgbe", 10_000), ("veth", None), ("tun", None)]
-)
-def test_a_virtual_link_has_no_medium(kernel_driver: str, speed: int | None) -> None:
-    assert medium_speed_mbps(sample_environment(kernel_driver)) == speed
-
-
-def test_the_slower_link_limits_and_an_unknown_one_leaves_it_open() -> None:
-    environment = sample_environment("ixgbe")
-    left, right = environment.ports
-    for speed, limit in ((1_000, 1_000), (None, None)):
-        slow = right.model_copy(update={"link_speed_mbps": speed})
-        changed = environment.model_copy(update={"ports": [left, slow]})
-        assert medium_speed_mbps(changed) == limit
-    assert medium_speed_mbps(None) is None
 
 
 def test_the_environment_names_what_a_rerun_needs() -> None:

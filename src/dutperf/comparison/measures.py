@@ -28,7 +28,7 @@ _SENT = (
     "overload_percent",
     "overload_duration_s",
 )
-"""Compared where both have it: older files do not tell all."""
+"""Compared where both have it."""
 
 
 def another_measure(one: CellResult, other: CellResult) -> str:

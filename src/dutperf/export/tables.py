@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dutperf.errors import InputError
 from dutperf.report.page import cells_of
 from dutperf.report.source import Source
-from dutperf.report.wire import medium_speed_mbps
 from dutperf.tables import Table, tables
 
 
@@ -17,8 +16,7 @@ def tables_of(source: Source, keys: Sequence[str] = ()) -> list[Table]:
     Raises:
         InputError: the run has no such table, or none at all.
     """
-    speed = medium_speed_mbps(source.environment)
-    found = {t.key: t for t in tables(cells_of(source), source.scalability, speed)}
+    found = {t.key: t for t in tables(cells_of(source), source.scalability)}
     if not found:
         raise InputError(f"{source.name}: there is no result yet")
     missing = [key for key in keys if key not in found]

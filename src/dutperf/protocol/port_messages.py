@@ -205,10 +205,10 @@ class PortCounters(Message):
     pauses: list[DriverCounter] = Field(
         default=[],
         description="Ethernet pause frames in and out, by the driver's own names; "
-        "empty: it counts none, or an old file",
+        "empty: it counts none",
     )
     kernel: KernelCounters | None = Field(
-        default=None, description="null: no kernel interface, or an old file"
+        default=None, description="null: no kernel interface"
     )
 
 

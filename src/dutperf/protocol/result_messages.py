@@ -259,13 +259,11 @@ class StreamResult(Message):
     corrupt: Count = Field(
         description="arrived damaged, by the tag's stream: not received, but lost"
     )
-    damaged: Damage | None = Field(
-        default=None, description="these by kind; null: of an older file"
-    )
+    damaged: Damage | None = Field(default=None, description="these by kind")
     inspected: Inspected | None = Field(
         default=None,
         description="what no checksum covers, of every so many frames received, copies "
-        "included; null: of an older engine",
+        "included",
     )
     negative_delays: Count = Field(description="arrived before they left: no delay")
     window_frames: Count | None = Field(
@@ -290,7 +288,7 @@ class StreamResult(Message):
     longest_loss: LossRun | None = Field(
         default=None,
         description="the first of the longest ones; null: nothing was lost, or not "
-        "known, with a window or of an older engine",
+        "known, with a window",
     )
     last_loss: LossRun | None = Field(
         default=None, description="the last one; null: as longest_loss"
@@ -341,7 +339,7 @@ class DirectionResult(Message):
     longest_silence: Silence | None = Field(
         default=None,
         description="without a frame of the streams; from the first one's due time on, "
-        "and while frames were due; null: of an older engine",
+        "and while frames were due",
     )
     streams: list[StreamResult] = Field(description="those the device must forward")
     beside: BesideResult | None = Field(
@@ -399,9 +397,7 @@ class PortReport(NamedPort):
         description="test frames that arrived damaged; also truncated ones of which "
         "nobody can tell whose they are"
     )
-    damaged: Damage | None = Field(
-        default=None, description="these by kind; null: of an older file"
-    )
+    damaged: Damage | None = Field(default=None, description="these by kind")
     other_vlan: Count = Field(
         default=0,
         description="frames whose VLAN tags, MPLS labels or outer headers are not the "
@@ -418,7 +414,7 @@ class PortReport(NamedPort):
         default=0, description="announcements that left, of those that were asked for"
     )
     slow_path: SlowPath | None = Field(
-        default=None, description="null: the port has none, or an older file"
+        default=None, description="null: the port has none"
     )
     interface_drops: Count = Field(
         default=0,
@@ -463,7 +459,7 @@ class TrialResult(Message):
     begin_unix_ns: Count | None = Field(
         default=None,
         description="when the first frame was due, since 1970 by the wall clock; null: "
-        "none was, or of an older engine",
+        "none was",
     )
     total_ns: Nanoseconds
     overhead_ns: Nanoseconds = Field(

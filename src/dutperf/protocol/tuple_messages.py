@@ -149,7 +149,7 @@ class TableResult(Message):
     source_example: Ip | None = Field(
         default=None,
         description="whom the responder saw send the first frame that it learned; "
-        "null: nobody, or of an older engine",
+        "null: nobody",
     )
     unlearned_sent: Count = Field(
         description="learned frames sent of empty entries: with the stream's addresses"

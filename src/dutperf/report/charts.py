@@ -250,9 +250,7 @@ def _rule_before(path: SearchPath) -> Figure:
     }
 
 
-def frame_rate_chart(
-    cells: Sequence[CellView], link_speed_mbps: int | None
-) -> Chart | None:
+def frame_rate_chart(cells: Sequence[CellView]) -> Chart | None:
     """RFC 2544 26.1: frame rate over frame size, theoretical and measured.
 
     None if nothing was measured at two frame sizes: a point makes no line.
@@ -261,7 +259,7 @@ def frame_rate_chart(
     if not any(len(rates) > 1 for rates in lines.values()):
         return None
     sizes = sorted({size for rates in lines.values() for size in rates})
-    media = maxima(rate_rows(cells, link_speed_mbps))
+    media = maxima(rate_rows(cells))
     data = [_medium_line(name, each) for name, each in media.items()]
     data += [_measured_line(*each) for each in enumerate(lines.items())]
     for trace in data:

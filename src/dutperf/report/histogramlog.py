@@ -67,10 +67,7 @@ def _has_delays(trial: TrialRecord) -> bool:
 
 
 def _begin_of(trial: TrialRecord) -> datetime:
-    """When its first frame was due; of older journals when its neighbours were asked.
-
-    The learning frames and waits of RFC 2544 23 come in between.
-    """
+    """When its first frame was due; of a trial without one when it was asked for."""
     begin_ns = trial.result.begin_unix_ns
     if begin_ns is None:
         return datetime.fromisoformat(trial.started_at)

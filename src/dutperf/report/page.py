@@ -50,7 +50,6 @@ from dutperf.report.trial_views import (
     verdict,
 )
 from dutperf.report.trust import trust_rows
-from dutperf.report.wire import medium_speed_mbps
 from dutperf.results import Words, closing
 from dutperf.results.storage import write_atomically
 from dutperf.standards import Deviation
@@ -123,7 +122,6 @@ def write_report(directory: Path) -> Path:
 def render(source: Source) -> str:
     """The whole page as HTML."""
     cells = cells_of(source)
-    speed = medium_speed_mbps(source.environment)
     searches = {
         cell.id: search_chart(cell, number)
         for number, cell in enumerate(cells, 1)
@@ -132,8 +130,8 @@ def render(source: Source) -> str:
     repeats = _by_cell(cells, repeats_chart)
     rate_repeats = _by_cell(cells, rate_repeats_chart)
     timeouts = _by_cell(cells, cell_timeout_chart)
-    table_of_rates = rate_rows(cells, speed)
-    rates = frame_rate_chart(cells, speed)
+    table_of_rates = rate_rows(cells)
+    rates = frame_rate_chart(cells)
     losses, losses_around = frame_loss_chart(cells), loss_around_chart(cells)
     growth = growth_charts(growths(source.scalability, cells))
     stateful = connection_views(cells)
@@ -161,7 +159,7 @@ def render(source: Source) -> str:
         frame_loss=[c for c in cells if c.procedure == "frame-loss"],
         delays=[c for c in cells if c.procedure in DELAYS],
         results=list(result_tables(cells)),
-        tables={t.key: t for t in tables(cells, source.scalability, speed)},
+        tables={t.key: t for t in tables(cells, source.scalability)},
         repeats=repeats,
         rate_repeats=rate_repeats,
         timeouts=timeouts,

@@ -101,7 +101,7 @@ def _drops(cells: Sequence[CellView]) -> TrustRow:
 
 
 def _inspected(cells: Sequence[CellView]) -> list[TrustRow]:
-    """What the device did to frames beside forwarding them; nothing of older runs."""
+    """What the device did to frames beside forwarding them."""
     name = "Frames inspected"
     frames = sum(cell.tester.inspected for cell in cells)
     if not frames:

@@ -87,8 +87,7 @@ class TeardownRate(Stored):
     rate_per_s: float | None = Field(description="null: too short to be told from that")
     rfc_rate_per_s: float | None = Field(
         default=None,
-        description="N / (B - A) of RFC 9693 4.8, the command itself included; null: "
-        "of older files",
+        description="N / (B - A) of RFC 9693 4.8, the command itself included",
     )
 
 

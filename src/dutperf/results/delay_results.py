@@ -64,13 +64,13 @@ class Measure(Stored):
     rounding_ns: float | None = Field(
         default=None,
         description="how much too large a repeat's figure is at most, as it is read "
-        "from the buckets of a histogram; null: of older files",
+        "from the buckets of a histogram",
     )
     count: int = Field(description="N, the repeats that the summary is taken from")
     result: Figure
     percentile_1: Figure = Field(description="of the repeats (RFC 8219 12)")
     percentile_99: Figure
-    spread: Spread | None = Field(default=None, description="null: of older files")
+    spread: Spread | None = Field(default=None, description="of the repeats")
 
     @property
     def words(self) -> str:

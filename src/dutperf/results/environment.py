@@ -120,9 +120,7 @@ class Environment(Stored):
     place: str | None = Field(
         default=None, description="which of the run's testbeds; null: it has one"
     )
-    checks: list[MachineCheck] = Field(
-        default=[], description="what the doctor saw; empty: of an older file"
-    )
+    checks: list[MachineCheck] = Field(default=[], description="what the doctor saw")
     passport: Passport | None = Field(
         default=None, description="the tester's own; null: none was known"
     )

@@ -83,7 +83,7 @@ class CellResult(Stored):
     series: str | None = Field(
         default=None,
         description="name of what it has in common with cells of other frame sizes and "
-        "numbers of flows; null: it has no such number, or an old file",
+        "numbers of flows; null: it has no such number",
     )
     procedure: ProcedureName
     quantity: str = Field(description="what the median is, in words")
@@ -96,7 +96,9 @@ class CellResult(Stored):
     verdict: VerdictKind = Field(description="pass: measured; invalid: not proven")
     reasons: list[Reason] = Field(default=[])
     deviations: list[Deviation] = Field(default=[])
-    conformance: Conformance | None = Field(default=None, description="of older files")
+    conformance: Conformance | None = Field(
+        default=None, description="with what the RFCs ask for"
+    )
     points: list[LoadPoint] = Field(default=[])
     derived: list[Derived] = Field(
         default=[], description="what the RFC wants to be calculated of the result"
@@ -114,10 +116,10 @@ class CellResult(Stored):
         description="throughput: of all directions together; ``median`` is of each",
     )
     wire: list[WireRate] = Field(
-        default=[], description="throughput: of each direction; empty: of older files"
+        default=[], description="throughput: of each direction"
     )
     media: Media | None = Field(
-        default=None, description="null: a port did not tell its speed, or an old file"
+        default=None, description="null: a port did not tell its speed"
     )
     load: Load | None = Field(
         default=None,
@@ -151,7 +153,7 @@ class CellResult(Stored):
     spread: Spread | None = Field(
         default=None,
         description="throughput, frame-loss: of ``repeats``; null: nothing was "
-        "measured, or an older file; delays: see ``measures``",
+        "measured; delays: see ``measures``",
     )
     settled: Settlement | None = Field(
         default=None, description="throughput with repeats auto"

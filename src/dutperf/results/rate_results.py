@@ -28,8 +28,7 @@ BoundCause = Annotated[
         "held_back: something behind a port stopped it; set: the maximum that was set; "
         "nominal: the rate that a virtual link names (what physical media carry is no "
         "bound but the result); short_tests: more passed, but in tests too short to "
-        "prove it; null: it is no bound, or trials that stayed invalid, "
-        "or it is of an older file"
+        "prove it; null: it is no bound, or trials that stayed invalid"
     ),
 ]
 
@@ -243,10 +242,10 @@ class LoadPoint(Stored):
     )
     repeats: list[RepeatResult]
     directions: list[DirectionLoss] = Field(
-        default=[], description="of bidirectional traffic; empty: one, or older files"
+        default=[], description="of bidirectional traffic; empty: one"
     )
     timeouts: list[TimeoutLoss] = Field(default=[])
-    spread: Spread | None = Field(default=None, description="null: of older files")
+    spread: Spread | None = Field(default=None, description="of the repeats")
 
     @property
     def words(self) -> str:

@@ -103,12 +103,10 @@ class TrialRecord(Stored):
 
     number: int = Field(ge=1, description="1-based position in the campaign")
     cell: str = Field(description="id of the cell it was run for")
-    procedure: ProcedureName | None = Field(
-        default=None, description="the cell's; null: an old file does not tell"
-    )
+    procedure: ProcedureName | None = Field(default=None, description="the cell's")
     place: str | None = Field(
         default=None,
-        description="name of the cell's lab or testbed; null: an old file with one",
+        description="name of the cell's lab or testbed",
     )
     stands_in: str | None = Field(
         default=None,
@@ -143,15 +141,13 @@ class TrialRecord(Stored):
     )
     device_cpu: DeviceCpu | None = Field(
         default=None,
-        description="null: nobody knows where the device works, or an old file",
+        description="null: nobody knows where the device works",
     )
-    device_drops: DeviceDrops | None = Field(
-        default=None, description="null: no lab, or an old file"
-    )
+    device_drops: DeviceDrops | None = Field(default=None, description="null: no lab")
     earlier: Earlier | None = Field(
         default=None,
         description="of phase 1 if no hook empties the table: it opened other "
-        "connections than these; null: a hook does, or an old file",
+        "connections than these; null: a hook does",
     )
     routing: list[RoutingSession] = Field(
         default=[], description="where a daemon tells the device routes"
@@ -160,5 +156,5 @@ class TrialRecord(Stored):
         default=None,
         description="SHA-256 of what environment.json held when this trial began: of "
         "the first trial of a run, or of a part that was resumed, at each testbed; "
-        "null: as before, or an old file",
+        "null: as before",
     )

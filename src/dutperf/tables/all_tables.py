@@ -29,23 +29,16 @@ from dutperf.tables.table_model import Table
 
 
 def tables(
-    cells: Sequence[Subject],
-    scalability: Sequence[Scalability],
-    link_speed_mbps: int | None = None,
+    cells: Sequence[Subject], scalability: Sequence[Scalability]
 ) -> Iterator[Table]:
     """Those that have a row.
 
     Args:
         cells: of the run, also those it ended in.
         scalability: as stored.
-        link_speed_mbps: for results of older files, which do not say it themselves.
     """
     found = [table for table, _ in result_tables(cells)]
-    beside = [
-        media_table(cells, link_speed_mbps),
-        phase_table(cells),
-        passport_table(cells),
-    ]
+    beside = [media_table(cells), phase_table(cells), passport_table(cells)]
     found += filter(None, beside)
     for cell in cells:
         found += _of_cell(cell)

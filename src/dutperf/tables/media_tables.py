@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dutperf.line_rate import line_rate_fps
 from dutperf.results import Media
 from dutperf.tables.figures import Value, Verdict, count, percent
 from dutperf.tables.subject import Subject
@@ -67,12 +66,9 @@ _COLUMNS: Columns[RateRow] = (
 )
 
 
-def media_table(cells: Sequence[Subject], link_speed_mbps: int | None) -> Table | None:
-    """By stream and frame size; None if there is no throughput.
-
-    ``link_speed_mbps`` is for results of older files, which do not say it themselves.
-    """
-    series = rate_rows(cells, link_speed_mbps)
+def media_table(cells: Sequence[Subject]) -> Table | None:
+    """By stream and frame size; None if there is no throughput."""
+    series = rate_rows(cells)
     if not series:
         return None
     known = [[row for row in of if row.media] for _, of in series]
@@ -90,25 +86,21 @@ def media_table(cells: Sequence[Subject], link_speed_mbps: int | None) -> Table 
     )
 
 
-def rate_rows(cells: Sequence[Subject], link_speed_mbps: int | None) -> Rates:
+def rate_rows(cells: Sequence[Subject]) -> Rates:
     """The throughputs of each stream, in the campaign's order; flows have a table.
 
     Of a stream they are by frame size, mixes last.
-
-    ``link_speed_mbps`` is for results of older files, which do not say it themselves.
     """
     found: dict[str, list[RateRow]] = {}
     for cell in cells:
         if cell.procedure == "throughput" and not cell.flows:
-            row = RateRow(cell, cell.media or _media(cell.frame_size, link_speed_mbps))
-            found.setdefault(cell.series, []).append(row)
+            found.setdefault(cell.series, []).append(RateRow(cell, cell.media))
     for of_series in found.values():
         of_series.sort(key=lambda row: row.cell.frame_size or float("inf"))
     return list(found.items())
 
 
 def _media_notes(shown: Sequence[RateRow]) -> Iterator[str]:
-    """Older files have neither a sum nor a medium: of them nothing is known."""
     speeds = dict.fromkeys(_speed(row.media) for row in shown if row.media)
     if speeds:
         yield f"per direction; the maximum is that of {' or '.join(speeds)}"
@@ -120,13 +112,3 @@ def _media_notes(shown: Sequence[RateRow]) -> Iterator[str]:
 def _speed(media: Media) -> str:
     nominal = ", nominal: a virtual link, which may be faster" if media.nominal else ""
     return f"{media.of_ports}{media.link_speed_mbps:,} Mbit/s{nominal}"
-
-
-def _media(frame_size: int | None, link_speed_mbps: int | None) -> Media | None:
-    if link_speed_mbps is None or frame_size is None:
-        return None
-    return Media(
-        rate_fps=line_rate_fps(link_speed_mbps, frame_size),
-        link_speed_mbps=link_speed_mbps,
-        nominal=False,
-    )

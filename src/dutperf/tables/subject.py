@@ -378,7 +378,7 @@ class Subject:
 
     @property
     def spread(self) -> Spread | None:
-        """As stored; of older files that of the repeats."""
+        """As stored; of one that is none, of its repeats."""
         if self.result is None or not self.measured:
             return None
         valid = [r for r in self.result.repeats if r.verdict != "invalid"]
