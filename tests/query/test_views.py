@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from connection_sample import stateful_results
 from hostile import NASTY, SHOWN, hostile_environment, hostile_results
@@ -20,11 +21,12 @@ from report_sample import (
     store,
     throughput_cell,
 )
+from stored_samples import STORED
 from timed_sample import delay_results
 
 from dutperf import query
 from dutperf.config.beside import Beside, BesideKind
-from dutperf.errors import InputError
+from dutperf.errors import InputError, StorageError
 from dutperf.protocol import BesideResult
 from dutperf.results import CellResult, Figure, ResultsFile, load_results
 from dutperf.results.rate_results import BesideCount, ManagementCount
@@ -114,6 +116,27 @@ def test_an_interrupted_run_has_its_trials_and_says_where_it_ended(
     assert asked(cut, "select count(*) from results") == [(0,)]
     open_cells = "select distinct cell from findings where kind = 'not_finished'"
     assert len(asked(cut, open_cells)) == len(sample_results().cells)
+
+
+def test_no_room_for_the_views_is_told_with_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(STORED, tmp_path / "run")
+    assert asked(tmp_path, "select count(*) from trials") == [(5,)]
+    opened = duckdb.connect
+
+    def full(
+        database: str | Path = ":memory:",
+        **keys: Any,  # noqa: ANN401 - of duckdb
+    ) -> duckdb.DuckDBPyConnection:
+        if "views" in str(database):
+            raise duckdb.IOException("IO Error: No space left on device")
+        return opened(database, **keys)
+
+    monkeypatch.setattr(duckdb, "connect", full)
+    with pytest.raises(StorageError, match=r"cannot write .*No space left") as told:
+        query.connect([tmp_path])
+    assert "TMPDIR" in told.value.hint
 
 
 def test_a_bound_is_named_and_an_invalid_result_is_no_figure(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dutperf.errors import StorageError
 from dutperf.query.columns import View
 from dutperf.query.index import VIEWS, Snapshot, indexed
 from dutperf.query.index.bounded import MEMORY
@@ -58,11 +59,19 @@ def connect(
     snapshot = indexed([str(path) for path in paths], notify)
     spill = tempfile.TemporaryDirectory(prefix="dutperf-query-")
     views = Path(spill.name) / "views.duckdb"
-    with duckdb.connect(views, config=_ALONE) as making:
-        for view in VIEWS:
-            for statement in _making(view, snapshot):
-                making.execute(statement)
-    database = duckdb.connect(views, read_only=True, config=_ALONE)
+    try:
+        with duckdb.connect(views, config=_ALONE) as making:
+            for view in VIEWS:
+                for statement in _making(view, snapshot):
+                    making.execute(statement)
+        database = duckdb.connect(views, read_only=True, config=_ALONE)
+    except duckdb.IOException as error:  # a full disk, above all
+        snapshot.close()
+        spill.cleanup()
+        raise StorageError(
+            f"cannot write {spill.name}: {str(error).splitlines()[0]}",
+            "free some space there, or set TMPDIR to a directory on another disk",
+        ) from error
     weakref.finalize(database, snapshot.close)
     weakref.finalize(database, spill.cleanup)
     database.execute(f"set temp_directory = {quoted(spill.name)}")
