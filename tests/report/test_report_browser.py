@@ -17,7 +17,13 @@ from connection_sample import RATES_PER_S, rate_results, stateful_results
 from hostile import SHOWN, hostile_environment, hostile_results
 from playwright.sync_api import Browser, Page, expect
 from recovery_sample import outage_results, recovery_results
-from report_sample import all_sizes, sample_environment, sample_results, store
+from report_sample import (
+    all_sizes,
+    on_media,
+    sample_environment,
+    sample_results,
+    store,
+)
 from timed_sample import delay_results, timed_results
 
 from dutperf.catalogue import PROCEDURES
@@ -54,7 +60,7 @@ def report(written: Written) -> Path:
 @pytest.fixture(scope="module")
 def wide_report(written: Written) -> Path:
     """Seven frame sizes, three repeats: the widest tables there are."""
-    return written.of("wide", all_sizes(), sample_environment("ixgbe"))
+    return written.of("wide", on_media(all_sizes()), sample_environment("ixgbe"))
 
 
 @pytest.fixture(scope="module")

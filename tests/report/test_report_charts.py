@@ -13,6 +13,7 @@ from report_sample import (
     LOSSES_6,
     all_sizes,
     loss_cell,
+    on_media,
     sample_results,
     throughput_cell,
     trial,
@@ -28,7 +29,7 @@ from dutperf.report.charts import (
     search_chart,
 )
 from dutperf.report.losscharts import frame_loss_chart, loss_around_chart
-from dutperf.results import CellResult, Media, ResultsFile, TrialRecord
+from dutperf.results import ResultsFile, TrialRecord
 from dutperf.results.rate_results import Load
 
 NAME = "throughput-ip4-64-both"
@@ -246,18 +247,9 @@ def test_a_curve_without_any_loss_has_an_axis_too() -> None:
     assert chart.layout["yaxis"]["range"][1] > 0
 
 
-def medium_of(cell: CellResult) -> Media:
-    size = int(str(cell.parameters["frame_size"]))
-    rate_fps = line_rate_fps(10_000, size)
-    return Media(rate_fps=rate_fps, link_speed_mbps=10_000, nominal=False)
-
-
 def test_the_frame_rate_chart_has_the_medium_and_the_measured_line() -> None:
-    results = all_sizes()
-    cells = [
-        cell.model_copy(update={"media": medium_of(cell)}) for cell in results.cells
-    ]
-    chart = frame_rate_chart(views(results.model_copy(update={"cells": cells})))
+    results = on_media(all_sizes())
+    chart = frame_rate_chart(views(results))
     assert chart is not None
     medium, measured = chart.data
     sizes = [cell.parameters["frame_size"] for cell in results.cells]

@@ -5,35 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from report_page import Page
-from report_sample import all_sizes, sample_environment, store
+from report_sample import all_sizes, on_media, sample_environment, store
 
-from dutperf.line_rate import line_rate_fps
 from dutperf.report import write_report
 from dutperf.report.cells import CellView, finished_cell
 from dutperf.report.charts import frame_rate_chart
 from dutperf.report.rates import maxima
-from dutperf.results import CellResult, Media, ResultsFile
+from dutperf.results import ResultsFile
 from dutperf.tables.media_tables import rate_rows
-
-
-def on_media(cell: CellResult, speed_mbps: int, *, nominal: bool) -> CellResult:
-    size, median = cell.parameters["frame_size"], cell.median
-    assert isinstance(size, int)
-    assert median
-    rate_fps = line_rate_fps(speed_mbps, size)
-    media = Media(
-        rate_fps=rate_fps,
-        link_speed_mbps=speed_mbps,
-        nominal=nominal,
-        share_percent=median * 100 / rate_fps,
-    )
-    return cell.model_copy(update={"media": media, "sum_fps": 2 * median})
-
-
-def results(*, nominal: bool) -> ResultsFile:
-    found = all_sizes()
-    cells = [on_media(cell, 10_000, nominal=nominal) for cell in found.cells]
-    return found.model_copy(update={"cells": cells})
 
 
 def views(found: ResultsFile) -> list[CellView]:
@@ -41,7 +20,7 @@ def views(found: ResultsFile) -> list[CellView]:
 
 
 def test_each_frame_size_has_its_maximum_and_the_share_that_was_reached() -> None:
-    [(name, rows)] = rate_rows(views(results(nominal=False)))
+    [(name, rows)] = rate_rows(views(on_media(all_sizes())))
     assert name == "IPv4, both directions"
     assert [row.cell.frame_size for row in rows] == [
         64,
@@ -64,7 +43,7 @@ def test_each_frame_size_has_its_maximum_and_the_share_that_was_reached() -> Non
 
 
 def test_a_nominal_speed_is_called_so() -> None:
-    chart = frame_rate_chart(views(results(nominal=True)))
+    chart = frame_rate_chart(views(on_media(all_sizes(), nominal=True)))
     assert chart is not None
     theoretical, measured = chart.data
     assert "10,000\N{NO-BREAK SPACE}Mbit/s (nominal)" in theoretical["name"]
@@ -74,16 +53,13 @@ def test_a_nominal_speed_is_called_so() -> None:
 
 def test_links_of_different_speeds_have_a_line_each() -> None:
     found = all_sizes()
-    cells = [
-        on_media(cell, 1000 if n < 3 else 10_000, nominal=False)
-        for n, cell in enumerate(found.cells)
-    ]
-    rows = rate_rows(views(found.model_copy(update={"cells": cells})))
+    slow, fast = on_media(found, 1000).cells[:3], on_media(found).cells[3:]
+    rows = rate_rows(views(found.model_copy(update={"cells": slow + fast})))
     assert [len(each) for each in maxima(rows).values()] == [3, 4]
 
 
 def test_the_page_has_the_table_and_says_what_nominal_means(tmp_path: Path) -> None:
-    store(tmp_path / "r", results(nominal=True), sample_environment())
+    store(tmp_path / "r", on_media(all_sizes(), nominal=True), sample_environment())
     page = Page(write_report(tmp_path / "r").read_text())
     text = page.section("rates")
     assert "14,880,952" in text
@@ -92,7 +68,7 @@ def test_the_page_has_the_table_and_says_what_nominal_means(tmp_path: Path) -> N
 
 
 def test_profiles_keep_the_order_of_the_campaign() -> None:
-    found = results(nominal=False)
+    found = on_media(all_sizes())
     cells = [
         cell.model_copy(
             update={

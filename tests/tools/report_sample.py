@@ -13,7 +13,7 @@ from typing import Literal
 from delay_sample import NOTHING, evenly, histogram, series, two_modes
 
 from dutperf.catalogue import ProcedureName
-from dutperf.line_rate import wire_mbps
+from dutperf.line_rate import line_rate_fps, wire_mbps
 from dutperf.protocol import (
     GENERATOR,
     DirectionName,
@@ -37,6 +37,7 @@ from dutperf.results import (
     CellResult,
     Environment,
     LoadPoint,
+    Media,
     PortRecord,
     RepeatResult,
     ResultsDirectory,
@@ -485,3 +486,24 @@ def all_sizes(procedure: ProcedureName = "throughput") -> ResultsFile:
         cells=cells,
         trials=trials,
     )
+
+
+def on_media(
+    results: ResultsFile, speed_mbps: int = 10_000, *, nominal: bool = False
+) -> ResultsFile:
+    """The same throughputs, through ports of this speed."""
+    cells = [_on_medium(cell, speed_mbps, nominal) for cell in results.cells]
+    return results.model_copy(update={"cells": cells})
+
+
+def _on_medium(cell: CellResult, speed_mbps: int, nominal: bool) -> CellResult:
+    assert cell.median
+    size = int(str(cell.parameters["frame_size"]))
+    rate_fps = line_rate_fps(speed_mbps, size)
+    media = Media(
+        rate_fps=rate_fps,
+        link_speed_mbps=speed_mbps,
+        nominal=nominal,
+        share_percent=cell.median * 100 / rate_fps,
+    )
+    return cell.model_copy(update={"media": media, "sum_fps": 2 * cell.median})
