@@ -17,7 +17,7 @@ from dutperf.cli.table_print import STYLE
 from dutperf.results import Measure, ResultsFile, load_results
 from dutperf.tables import Subject, subjects
 from dutperf.tables.delay_tables import delay_entry
-from dutperf.tables.figures import Value
+from dutperf.tables.table_model import Value
 
 ROUTER, FIREWALL = "linux-router", "linux-firewall"
 VERSIONS = {"4": "IPv4", "6": "IPv6"}

@@ -6,6 +6,8 @@ Free of everything that takes long to load: ``dutperf --version`` looks here, to
 from __future__ import annotations
 
 import os
+import select
+import subprocess
 from pathlib import Path
 
 from dutperf.errors import SetupError
@@ -51,3 +53,36 @@ def find_program(name: str) -> Path:
 
 def _is_program(path: Path) -> bool:
     return path.is_file() and os.access(path, os.X_OK)
+
+
+# Programs that are run once, with a text as their input, perhaps in a namespace.
+
+
+def in_namespace(namespace: str, *command: str) -> list[str]:
+    """``command`` as it runs in a network namespace, with that one's /sys."""
+    return ["ip", "netns", "exec", namespace, *command]
+
+
+def feed(command: list[str], text: str) -> str:
+    """Runs ``command`` with ``text`` as input; what it complained about, or nothing."""
+    result = subprocess.run(
+        command, input=text, capture_output=True, text=True, check=False
+    )
+    if result.returncode == 0:
+        return ""
+    return result.stderr.strip() or f"exit code {result.returncode}"
+
+
+# When a process of ours ends: at once, where ``Popen.wait`` looks every 50 ms.
+
+
+def ends_within(process: subprocess.Popen[bytes], timeout_s: float) -> bool:
+    """Wait for its end, ``timeout_s`` at most; whether it has ended."""
+    if process.poll() is not None:
+        return True
+    descriptor = os.pidfd_open(process.pid)
+    try:
+        ready, _, _ = select.select([descriptor], [], [], timeout_s)
+        return bool(ready)
+    finally:
+        os.close(descriptor)

@@ -8,7 +8,12 @@ dutperf shows goes through here: the console, the report, JSON, histogram logs.
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import re
+from collections.abc import Iterable
+from datetime import date
 
 _OBEYED = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f"  # control characters of C0 and C1
@@ -42,3 +47,48 @@ def _json_escape(character: str) -> str:
     units = character.encode("utf-16-be", "surrogatepass")
     pairs = (units[at : at + 2].hex() for at in range(0, len(units), 2))
     return "".join(f"\\u{unit}" for unit in pairs)
+
+
+# Names that several rooms make and none reads apart.
+
+
+def lab_name(name: str, rules: int | None = None, label: str | None = None) -> str:
+    """A lab as it is told from others of its kind: by filters and label, too.
+
+    And by its own name, that of DEVICE@NAME.
+    """
+    device, _, own = name.partition("@")
+    parts = (device, rules, label, own or None)
+    return "-".join(str(part) for part in parts if part is not None)
+
+
+# Lines of CSV (RFC 4180) that a spreadsheet takes for what they are.
+#
+# Text of files may begin as a formula does. A spreadsheet would calculate it, whatever
+# stands around it, so an apostrophe goes before it, which a spreadsheet does not show.
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def csv_lines(rows: Iterable[Iterable[object]]) -> str:
+    """Rows of figures and texts: figures with all digits, None as nothing."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows([_told(value) for value in row] for row in rows)
+    return text.getvalue()
+
+
+def _told(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, list | tuple | dict):
+        value = json.dumps(value, default=str)
+    told = visible(str(value))
+    return f"'{told}" if told.startswith(_FORMULA) else told

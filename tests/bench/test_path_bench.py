@@ -22,7 +22,7 @@ from dutperf.bench.path_bench import (
 )
 from dutperf.bench.path_profile import Frame, Sample
 from dutperf.config import Testbed
-from dutperf.config.testbed import InterfacePort
+from dutperf.config.side import InterfacePort
 from dutperf.errors import EngineError, InputError
 from dutperf.procedures.events import CellStarted, Event, Notice
 from dutperf.protocol import Driver

@@ -19,12 +19,7 @@ from dutperf.results import (
     overall,
     spread_of,
 )
-from dutperf.results.connection_results import (
-    Capacity,
-    CapacityStep,
-    TableLimits,
-    TeardownRate,
-)
+from dutperf.results.details import Capacity, CapacityStep, TableLimits, TeardownRate
 from dutperf.tables import Subject, tables
 
 TESTBED = """\

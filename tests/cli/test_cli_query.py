@@ -13,9 +13,8 @@ from many_runs import CELL, stored_run
 from report_sample import throughput_cell
 
 from dutperf.cli import app
-from dutperf.csv_text import csv_lines
 from dutperf.query import VIEWS
-from dutperf.visible import visible
+from dutperf.visible import csv_lines, visible
 
 RATES = "select device, frame_size, median(rate_fps) from results group by all"
 

@@ -17,11 +17,11 @@ from stored_samples import STORED
 from dutperf.comparison import as_data, compare, junit, page_of, read_runs
 from dutperf.comparison.comparison_tables import comparison_tables, sentences
 from dutperf.comparison.judging import Comparison
-from dutperf.comparison.page import render
+from dutperf.comparison.output import render
 from dutperf.comparison.surroundings import differences_of
 from dutperf.errors import InputError
 from dutperf.results import CellResult
-from dutperf.tables.markdown import markdown
+from dutperf.tables.table_model import markdown
 
 TEN = [100_000 + 10 * n for n in range(10)]
 SLOW = [90_000 + 9 * n for n in range(10)]

@@ -26,7 +26,7 @@ from dutperf.compat.requests import trial_requests
 from dutperf.config import Cell, Testbed, load_campaign
 from dutperf.config.expansion import expand
 from dutperf.config.specs import LatencySpec
-from dutperf.config.specs.throughput_spec import ThroughputSpec
+from dutperf.config.specs.rate_specs import ThroughputSpec
 from dutperf.errors import InputError
 from dutperf.protocol import Side, StreamRequest
 from dutperf.run.engine_session import neighbours

@@ -9,10 +9,10 @@ from pathlib import Path
 from siitperf_files import ROUTER, main_of, read
 
 from dutperf.compat.arguments import read_arguments
-from dutperf.compat.measuring import measured
+from dutperf.compat.commands import measured
 from dutperf.compat.output import trial_lines
 from dutperf.compat.requests import trial_requests
-from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.protocol import TrialRequest, TrialResult
 from dutperf.simulation.fake_engine import FakeEngine
 from dutperf.simulation.simulated_devices import lossy, perfect

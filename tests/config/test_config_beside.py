@@ -11,7 +11,7 @@ from config_samples import make_campaign, make_testbed
 from planning import TRANSLATOR
 
 from dutperf.config import Cell, Testbed, expand, from_data
-from dutperf.config.deviating import deviations
+from dutperf.config.deviations import deviations
 from dutperf.config.sizes import mean_frame_size
 from dutperf.config.specs import SPECS, StreamKeys
 from dutperf.config.traffic import Traffic

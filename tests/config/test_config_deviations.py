@@ -8,7 +8,7 @@ import pytest
 from config_samples import make_campaign, make_cell, make_testbed
 
 from dutperf.config import deviations, expand
-from dutperf.config.deviating import lower_bound
+from dutperf.config.deviations import lower_bound
 from dutperf.standards import Deviation
 
 LOSS: dict[str, Any] = {"procedure": "frame-loss", "load_percent": [100, 90, 80]}

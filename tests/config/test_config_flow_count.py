@@ -19,8 +19,8 @@ from dutperf.config import (
     resolved,
     spec_from,
 )
-from dutperf.config.flow_count import MOST_FLOWS
 from dutperf.config.flows import flows
+from dutperf.config.ports import MOST_FLOWS
 from dutperf.errors import InputError
 from dutperf.protocol import DirectionName
 

@@ -8,8 +8,8 @@ import pytest
 from config_samples import bench_data, make_campaign, make_testbed
 
 from dutperf.config import Cell, Testbed, expand, notices
-from dutperf.config.address_set import BitField
 from dutperf.config.flows import Flow, flows, own_hosts
+from dutperf.config.hosts import BitField
 from dutperf.config.sizes import mean_frame_size, sizes_in, sizes_text
 from dutperf.errors import InputError
 from dutperf.protocol import DirectionName

@@ -9,7 +9,7 @@ import pytest
 from config_samples import bench_data, make_campaign
 
 from dutperf.config import Cell, Testbed, expand
-from dutperf.config.fragments import pieces_of
+from dutperf.config.room_for_frames import pieces_of
 from dutperf.errors import InputError
 from dutperf.line_rate import line_rate_fps
 from dutperf.procedures.max_rate import mean_wire_size

@@ -10,12 +10,12 @@ import pytest
 from planning import Recording, cell
 
 from dutperf.config import Cell
-from dutperf.config.conformance import conformance_of
-from dutperf.config.deviating import deviations
-from dutperf.config.load_shape import LoadShape
+from dutperf.config.deviations import deviations
+from dutperf.config.loads import LoadShape
+from dutperf.config.warnings import conformance_of
 from dutperf.errors import InputError
+from dutperf.procedures.bursts import shaped_trials
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.shaped_trials import shaped_trials
 from dutperf.procedures.trials import Ask
 from dutperf.simulation.fake_engine import FakeEngine, perfect
 

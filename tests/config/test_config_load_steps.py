@@ -8,7 +8,7 @@ import pytest
 from config_samples import make_campaign, make_testbed
 
 from dutperf.config import deviations, expand, spec_from
-from dutperf.config.load_steps import ends_when_lossless, falling_loads
+from dutperf.config.loads import ends_when_lossless, falling_loads
 from dutperf.errors import InputError
 
 LOSS: dict[str, Any] = {"procedure": "frame-loss", "ip": [4]}

@@ -8,7 +8,7 @@ import pytest
 
 from dutperf.cli.testbeds import planned_testbeds
 from dutperf.config import expand, load_campaign
-from dutperf.config.planned_testbed import check_testbeds
+from dutperf.config.expansion import check_testbeds
 
 ROOT = Path(__file__).parents[2]
 PAPERS = ROOT / "examples" / "papers"

@@ -10,7 +10,7 @@ import several_ports
 from planning import TESTBED, cell
 
 from dutperf.config import Cell, Testbed, from_data, notices
-from dutperf.config.deviating import deviations
+from dutperf.config.deviations import deviations
 from dutperf.config.paths import port_paths
 from dutperf.config.traffic import PortPattern
 from dutperf.errors import InputError

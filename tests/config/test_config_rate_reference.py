@@ -20,7 +20,7 @@ from dutperf.config import (
     resolved,
     with_sources,
 )
-from dutperf.config.rate_reference import FixedRate, RateReference, parse_rate_reference
+from dutperf.config.loads import FixedRate, RateReference, parse_rate_reference
 from dutperf.errors import InputError
 
 THROUGHPUT: dict[str, Any] = {"procedure": "throughput", "ip": [4]}

@@ -11,8 +11,8 @@ from config_samples import make_campaign, make_testbed
 from ruamel.yaml import YAML
 
 from dutperf.config import Cell, deviations, expand, resolved, spec_from
+from dutperf.config.fields import GoalSpec
 from dutperf.config.loader import load_campaign
-from dutperf.config.search_keys import GoalSpec
 from dutperf.config.specs import ThroughputSpec
 from dutperf.errors import InputError
 

@@ -8,7 +8,7 @@ import pytest
 from config_samples import bench_data, make_campaign
 
 from dutperf.config import Testbed, expand, size_notices, spec_from
-from dutperf.config.standard_sizes import standard_sizes
+from dutperf.config.sizes import standard_sizes
 from dutperf.errors import InputError
 from dutperf.protocol import IpVersion
 

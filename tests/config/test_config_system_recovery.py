@@ -8,11 +8,11 @@ import pytest
 from config_samples import make_campaign, make_cell, make_testbed
 
 from dutperf.config import expand
-from dutperf.config.conformance import conformance_of
-from dutperf.config.deviating import deviations
-from dutperf.config.presets import preset_keys
+from dutperf.config.campaign import preset_keys
+from dutperf.config.deviations import deviations
 from dutperf.config.rate_sources import with_sources
 from dutperf.config.specs import SystemRecoverySpec, ThroughputSpec
+from dutperf.config.warnings import conformance_of
 from dutperf.errors import InputError
 from dutperf.run.estimate import estimate
 

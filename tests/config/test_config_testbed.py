@@ -8,7 +8,7 @@ import pytest
 from config_samples import bench_data, make_testbed
 
 from dutperf.config import Testbed, from_data
-from dutperf.config.testbed import MemifPort, RealAddress
+from dutperf.config.side import MemifPort, RealAddress
 from dutperf.config.versions import default_versions
 from dutperf.errors import InputError
 

@@ -17,16 +17,14 @@ from dutperf import __version__
 from dutperf.config import Testbed
 from dutperf.doctor import Check, examine
 from dutperf.doctor.check import Machine, cpus_in
-from dutperf.doctor.clock_sync import synchrony_check
-from dutperf.doctor.kernel_checks import drops_check, softnet_counts
-from dutperf.doctor.port_checks import Ask
-from dutperf.doctor.preemptions import Gaps, gaps_of
-from dutperf.doctor.versions import version_check
+from dutperf.doctor.cpu_checks import Gaps, gaps_of
+from dutperf.doctor.machine_checks import drops_check, softnet_counts, synchrony_check
+from dutperf.doctor.port_checks import Ask, version_check
 from dutperf.errors import SetupError
 from dutperf.lab.topology import DUT
-from dutperf.report.environment_rows import environment_rows, findings_beside
 from dutperf.report.page import cells_of
 from dutperf.report.source import read_source
+from dutperf.report.trust import environment_rows, findings_beside
 from dutperf.results import load_environment
 from dutperf.simulation.fake_engine import FakeEngine, step
 

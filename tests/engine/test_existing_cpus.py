@@ -5,7 +5,7 @@ import os
 import pytest
 from fake_cpus import put_on
 
-from dutperf.engine.cpus import existing_cpus
+from dutperf.engine.process import existing_cpus
 
 
 def test_isolated_cpus_are_there_though_the_shell_has_them_not(

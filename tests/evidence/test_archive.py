@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dutperf.errors import InputError
-from dutperf.evidence.archive import opened, packed, sums_of, wrong_sums
+from dutperf.evidence.pack import opened, packed, sums_of, wrong_sums
 
 FILES = {"journal.jsonl": b"{}\n", "frames/left.pcap": b"\xd4\xc3", "empty": b""}
 

@@ -12,10 +12,10 @@ from planning import TESTBED, Run, campaign, spec
 
 from dutperf.config import Campaign, PlannedTestbed
 from dutperf.evidence import Check, verify
-from dutperf.evidence.environments import check_environments
+from dutperf.evidence.replayed import check_environments
 from dutperf.results import load_environment, load_journal, load_results
 from dutperf.results.environment import environment_sum
-from dutperf.run.results_again import results_again
+from dutperf.run.campaign_run import results_again
 from dutperf.simulation.fake_engine import FakeEngine, step
 
 Json = dict[str, Any]

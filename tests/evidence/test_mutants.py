@@ -25,11 +25,11 @@ from dutperf.cli.testbeds import planned_testbeds
 from dutperf.config import document
 from dutperf.errors import InputError
 from dutperf.evidence import pack, verify
-from dutperf.evidence.archive import SUMS, opened, sums_of, wrong_sums
+from dutperf.evidence.pack import SUMS, opened, sums_of, wrong_sums
 from dutperf.report import write_report
 from dutperf.results import directory
 from dutperf.results.environment import environment_sum
-from dutperf.run.results_again import results_again
+from dutperf.run.campaign_run import results_again
 from dutperf.simulation.fake_engine import FakeEngine, buffered
 
 Json = dict[str, Any]

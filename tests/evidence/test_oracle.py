@@ -21,12 +21,12 @@ from planning import TESTBED, Recording, Tiring, cell
 import oracle
 from dutperf.catalogue import PROCEDURES
 from dutperf.config import Cell
-from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.evidence.accounting import check_trials, contradictions
-from dutperf.procedures.beside import with_beside
-from dutperf.procedures.line_rates import beside_media
+from dutperf.procedures.counts import with_beside
+from dutperf.procedures.fixed_load import unmeasured
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.reference_load import unmeasured
+from dutperf.procedures.tester_limit import beside_media
 from dutperf.protocol import Reason, ReasonCode, TrialRequest, TrialResult
 from dutperf.results import CellResult, TrialRecord
 from dutperf.run.local_executor import measure_cell

@@ -18,7 +18,7 @@ from dutperf.results.passport import (
     PassportDelay,
     PassportEntry,
 )
-from dutperf.run.results_again import results_again
+from dutperf.run.campaign_run import results_again
 from dutperf.simulation.fake_engine import FakeEngine, step
 
 FLOOR = PassportDelay(

@@ -19,8 +19,8 @@ from dutperf.config import Campaign, PlannedTestbed
 from dutperf.evidence import Verification, verify
 from dutperf.report import write_report
 from dutperf.results import ResultsFile
+from dutperf.run.campaign_run import results_again
 from dutperf.run.openings import Openings
-from dutperf.run.results_again import results_again
 from dutperf.simulation.fake_engine import (
     FakeEngine,
     SimulatedNat,

@@ -17,9 +17,9 @@ from dutperf.cli import app, evidence_command
 from dutperf.config import Campaign, PlannedTestbed
 from dutperf.errors import InputError, SetupError
 from dutperf.evidence import Check, pack, sign, verify
-from dutperf.evidence.archive import SIGNATURE, SUMS, opened, packed
+from dutperf.evidence.pack import SIGNATURE, SUMS, opened, packed
 from dutperf.evidence.signature import BadSignatureError, signer
-from dutperf.run.results_again import results_again
+from dutperf.run.campaign_run import results_again
 from dutperf.simulation.fake_engine import FakeEngine, step
 
 SUM = b"0" * 64 + b"  journal.jsonl\n"

@@ -18,8 +18,8 @@ from dutperf.cli import app, evidence_command
 from dutperf.config import Campaign, PlannedTestbed
 from dutperf.errors import InputError, SetupError
 from dutperf.evidence import Verification, pack, verify
-from dutperf.evidence.archive import opened, packed
-from dutperf.run.results_again import results_again
+from dutperf.evidence.pack import opened, packed
+from dutperf.run.campaign_run import results_again
 from dutperf.simulation.fake_engine import FakeEngine, buffered, jitter
 from oracle import Compared, Source, compare_cell, compared_run, derived_cell
 

@@ -12,9 +12,9 @@ from timed_sample import delay_results
 
 from dutperf.export import csv_table, csv_tables
 from dutperf.results import ResultsFile
-from dutperf.results.delay_results import Figure
+from dutperf.results.details import Figure
 from dutperf.tables import Column, Row, Span, Table, Value, Verdict, subjects, tables
-from dutperf.tables.figures import count, delay, duration, percent
+from dutperf.tables.table_model import count, delay, duration, percent
 
 SAMPLES = (sample_results, delay_results, stateful_results)
 

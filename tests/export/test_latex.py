@@ -12,10 +12,10 @@ from report_sample import sample_results
 from timed_sample import delay_results
 
 from dutperf.export import latex
-from dutperf.export.latex import escaped
+from dutperf.export.formats import escaped
 from dutperf.results import ResultsFile
 from dutperf.tables import Column, Row, Table, Value, subjects, tables
-from dutperf.tables.figures import count, duration, percent
+from dutperf.tables.table_model import count, duration, percent
 
 
 def table(*values: Value, unit: str = "fps", note: str = "") -> Table:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from many_runs import nightly
 
 from dutperf.errors import InputError
-from dutperf.evidence.archive import opened, packed
+from dutperf.evidence.pack import opened, packed
 from dutperf.evidence.verify import unpacked
 from dutperf.query.database import connect
 from dutperf.query.select import selected

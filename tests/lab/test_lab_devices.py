@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dutperf import lab
-from dutperf.config.address_set import AddressSet
-from dutperf.config.placement import hosts
+from dutperf.config.flows import hosts
+from dutperf.config.hosts import AddressSet
 from dutperf.config.stateful_keys import Phase2Keys
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dutperf.config.in_flight import IN_FLIGHT_FRAMES
+from dutperf.config.labs import IN_FLIGHT_FRAMES
 from dutperf.errors import SetupError
 from dutperf.lab import input_queue, machine
 from dutperf.lab.input_queue import (

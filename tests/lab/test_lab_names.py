@@ -14,7 +14,7 @@ from dutperf.errors import InputError
 from dutperf.lab import open_vswitch, topology
 from dutperf.lab.devices import device_of
 from dutperf.lab.state import NAMESPACES, StateFile
-from dutperf.naming import lab_name
+from dutperf.visible import lab_name
 
 LONGEST = "a" * 16
 MOST_IN_A_SOCKETS_PATH = 107

@@ -13,7 +13,7 @@ from labtools import needs_lab
 from livetools import measured_in_lab
 
 from dutperf import lab
-from dutperf.config.testbed import MemifPort
+from dutperf.config.side import MemifPort
 from dutperf.errors import SetupError
 from dutperf.lab import open_vswitch
 from dutperf.lab.devices.open_flow import OVS_DPDK, RING_FRAMES, ROUTED, rules

@@ -39,7 +39,7 @@ from scapy.utils import wrpcap
 from dutperf import lab
 from dutperf.calibration.witness import Counts, by_account
 from dutperf.calibration.witness import by_result as counts
-from dutperf.config.fragments import pieces_of
+from dutperf.config.room_for_frames import pieces_of
 from dutperf.engine.client import Engine
 from dutperf.lab.refdut_socket import Behaviour, ClassAccount, TrialAccount
 from dutperf.protocol import PortReport, TrialRequest, TrialResult, VlanTag

@@ -10,13 +10,17 @@ from livetools import needs_engine
 from dutperf import lab
 from dutperf.cli.testbeds import open_testbed
 from dutperf.config import PlannedTestbed
-from dutperf.config.crossed import crossed
 from dutperf.config.labs import LabKeys
-from dutperf.config.testbed import RingPort
-from dutperf.passport.grid import default_grid
-from dutperf.passport.keeping import load_passport, owner_of
-from dutperf.passport.loops import SOCKETS, check_loop, loop_of
-from dutperf.passport.making import Maker
+from dutperf.config.side import RingPort
+from dutperf.config.testbed import crossed
+from dutperf.passport.keeping import (
+    SOCKETS,
+    check_loop,
+    load_passport,
+    loop_of,
+    owner_of,
+)
+from dutperf.passport.making import Maker, default_grid
 from dutperf.passport.measuring import Pace
 from dutperf.results.passport import Passport, Sent
 

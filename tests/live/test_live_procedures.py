@@ -11,10 +11,9 @@ from planning import spec_with
 from dutperf.config import Campaign, PlannedTestbed, Testbed
 from dutperf.evidence import verify
 from dutperf.results import CellResult, load_journal, load_results
-from dutperf.run.campaign_run import run_campaign
+from dutperf.run.campaign_run import results_again, run_campaign
 from dutperf.run.engine_session import prepare_engine
 from dutperf.run.local_executor import Surroundings
-from dutperf.run.results_again import results_again
 
 pytestmark = needs_engine
 

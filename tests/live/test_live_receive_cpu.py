@@ -28,9 +28,8 @@ from dutperf.lab import cpu_use, receive_cpu, topology
 from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.receive_cpu import threads
 from dutperf.lab.state import LabState, StateFile
-from dutperf.passport import loops
-from dutperf.passport.grid import default_grid
-from dutperf.passport.making import Maker
+from dutperf.passport import keeping
+from dutperf.passport.making import Maker, default_grid
 from dutperf.passport.measuring import Pace
 from dutperf.results import load_journal
 from dutperf.results.trial_record import TrialRecord
@@ -183,8 +182,8 @@ def test_a_passport_has_both_figures(tmp_path: Path) -> None:
     plan = planned(cpus(2)[1])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cpu_use, "plan_cpus", lambda _usable: plan)
-        loop = loops.check_loop(
-            loops.loop_of(
+        loop = keeping.check_loop(
+            keeping.loop_of(
                 PlannedTestbed(lab=LabKeys(name=NAME), testbed=lab.plan(NAME))
             )
         )

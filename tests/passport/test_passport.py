@@ -17,14 +17,19 @@ from planning import TESTBED, TRANSLATOR, FakeOpener, campaign, cell, spec
 from dutperf.config import Campaign, Cell, PlannedTestbed, Testbed, expand
 from dutperf.config.labs import LabKeys
 from dutperf.config.traffic import Traffic
-from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.errors import EngineError, InputError
 from dutperf.lab.presence import LabStatus
 from dutperf.passport import making
-from dutperf.passport.grid import default_grid
-from dutperf.passport.keeping import load_passport, owner_of, save_passport
-from dutperf.passport.loops import check_loop, connected, loop_of
-from dutperf.passport.making import Maker, opened_at_fps
+from dutperf.passport.keeping import (
+    check_loop,
+    connected,
+    load_passport,
+    loop_of,
+    owner_of,
+    save_passport,
+)
+from dutperf.passport.making import Maker, default_grid, opened_at_fps
 from dutperf.passport.measuring import OPENED_AT_FPS, SHORT, Pace, cell_of
 from dutperf.procedures.passport_use import (
     beside_passport,
@@ -36,7 +41,7 @@ from dutperf.procedures.passport_use import (
 from dutperf.protocol import Reason, TrialRequest, TrialResult, Verdict
 from dutperf.report import write_report
 from dutperf.results import ResultsFile, load_environment
-from dutperf.results.delay_results import Figure, Measure
+from dutperf.results.details import Figure, Measure
 from dutperf.results.model import CellResult
 from dutperf.results.passport import (
     Passport,

@@ -16,8 +16,7 @@ from dutperf import lab
 from dutperf.cli import passport_selftest
 from dutperf.config import PlannedTestbed
 from dutperf.passport import keeping, making, measuring
-from dutperf.passport.keeping import owner_of
-from dutperf.passport.loops import Loop
+from dutperf.passport.keeping import Loop, owner_of
 from dutperf.passport.making import Maker
 from dutperf.procedures.passport_use import sent_by
 from dutperf.results.passport import Passport

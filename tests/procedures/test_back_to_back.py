@@ -8,10 +8,10 @@ import pytest
 from planning import Recording, Tiring, cell, doubling, spoilt
 
 from dutperf.config.cell import Cell
-from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.procedures.back_to_back import LONGEST_WAIT_S, measure_back_to_back
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.trial_verdicts import PATIENT_ATTEMPTS
+from dutperf.procedures.trials import PATIENT_ATTEMPTS
 from dutperf.protocol import TrialRequest, TrialResult
 from dutperf.results import CellResult
 from dutperf.simulation.fake_engine import Dut, FakeEngine, buffered, fixed, perfect

@@ -8,11 +8,11 @@ import pytest
 from planning import TESTBED, Recording, cell
 
 from dutperf.config import Cell
-from dutperf.procedures.beside import with_beside
+from dutperf.procedures.counts import with_beside
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.protocol import TrialRequest
 from dutperf.results import CellResult
-from dutperf.results.beside_words import beside_sentence
+from dutperf.results.words import beside_sentence
 from dutperf.run.local_executor import measure_cell
 from dutperf.run.trial_request import trial_request
 from dutperf.simulation.fake_engine import FakeEngine, perfect, step

@@ -11,11 +11,10 @@ from planning import TESTBED, Recording, campaign, cell, spec
 
 from dutperf.config import Cell, expand
 from dutperf.config.traffic import MOST_BURST_FRAMES
-from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.errors import InputError
-from dutperf.procedures.bursts import beside_bursts, burst_steps
+from dutperf.procedures.bursts import beside_bursts, burst_steps, shaped_trials
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.shaped_trials import shaped_trials
 from dutperf.procedures.throughput import measure_throughput
 from dutperf.procedures.trials import Ask
 from dutperf.protocol import Histogram, TrialRequest, TrialResult

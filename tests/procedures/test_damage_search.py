@@ -7,20 +7,23 @@ from pathlib import Path
 import pytest
 from planning import FakeWatch, Recording, Repeats, Run, campaign, cell, spec, spoilt
 
-from dutperf.procedures.damage_search import damaged_frames, judged_whole
 from dutperf.procedures.events import IntervalNarrowed
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.throughput import measure_throughput
+from dutperf.procedures.throughput import (
+    damaged_frames,
+    judged_whole,
+    measure_throughput,
+)
 from dutperf.procedures.trials import Ask
 from dutperf.protocol import Damage, ReasonCode, VerdictKind
 from dutperf.results import CellResult, load_results
-from dutperf.results.damage_words import (
+from dutperf.results.rate_results import DamagedFrames, DamageFigure
+from dutperf.results.words import (
     RECEIVED,
     damage_sentence,
     kinds_words,
     received_figure,
 )
-from dutperf.results.rate_results import DamagedFrames, DamageFigure
 from dutperf.simulation.fake_engine import FakeEngine, perfect, step, without_checksum
 
 MAX = MaxRate(1_000_000, "media")

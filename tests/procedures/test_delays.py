@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 from planning import Recording, cell, spoilt
 
+from dutperf.procedures.delays import PDV, Reading
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.measurements import MEASUREMENTS
-from dutperf.procedures.measures import Reading
-from dutperf.procedures.pdv import PDV
 from dutperf.protocol import Histogram
 from dutperf.results import CellResult, Figure, Measure
 from dutperf.results.units import in_unit

@@ -7,7 +7,7 @@ import random
 import pytest
 from planning import Recording, cell
 
-from dutperf.procedures.findings import delay_findings, loss_findings, rate_findings
+from dutperf.procedures.conclusions import delay_findings, loss_findings, rate_findings
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.throughput import measure_throughput
 from dutperf.results import (

@@ -8,7 +8,7 @@ import pytest
 from planning import TESTBED, Run, campaign, spec, spoilt
 
 from dutperf.config import Testbed
-from dutperf.config.testbed import InterfacePort
+from dutperf.config.side import InterfacePort
 from dutperf.protocol import IcmpMessages, TrialRequest, TrialResult
 from dutperf.results import ResultsFile, TrialRecord, load_results
 from dutperf.simulation.fake_engine import Dut, FakeEngine, perfect, step

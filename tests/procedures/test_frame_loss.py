@@ -7,11 +7,11 @@ from planning import Recording, cell, spoilt
 
 from dutperf.procedures.frame_loss import measure_frame_loss
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.offered_maximum import MAX_LOWERINGS
-from dutperf.procedures.trial_verdicts import ATTEMPTS, PATIENT_ATTEMPTS
+from dutperf.procedures.tester_limit import MAX_LOWERINGS
+from dutperf.procedures.trials import ATTEMPTS, PATIENT_ATTEMPTS
 from dutperf.protocol import ReasonCode
 from dutperf.results import CellResult
-from dutperf.results.spread import spread_of
+from dutperf.results.bounds import spread_of
 from dutperf.simulation.fake_engine import Dut, FakeEngine, perfect, step
 from dutperf.standards import Deviation
 

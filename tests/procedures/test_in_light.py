@@ -10,11 +10,11 @@ from collections.abc import Collection
 import pytest
 from planning import Recording, cell
 
-from dutperf.engine.measurer import ProgressCallback, ignore_progress
-from dutperf.procedures import in_light
+from dutperf.engine.client import ProgressCallback, ignore_progress
+from dutperf.procedures import stall_filter
+from dutperf.procedures.delays import Quantity, Reading
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.measurements import MEASUREMENTS
-from dutperf.procedures.measures import Quantity, Reading
 from dutperf.procedures.trials import Ask
 from dutperf.protocol import (
     NOTHING,
@@ -29,7 +29,7 @@ from dutperf.protocol import (
     Verdict,
 )
 from dutperf.results import CellResult
-from dutperf.results.tester_share import rare_share_ns
+from dutperf.results.words import rare_share_ns
 from dutperf.simulation.fake_engine import FakeEngine, fixed, perfect
 
 US = 1_000
@@ -185,7 +185,7 @@ def test_what_is_in_the_light_is_the_whole_less_the_shaded() -> None:
         whole = {c: chance.randrange(4) for c in cells}
         part = {c: chance.randint(0, n) for c, n in whole.items()}
         left = {c: whole[c] - part[c] for c in cells}
-        told = in_light.less(
+        told = stall_filter.less(
             histogram(*[(*c, n) for c, n in whole.items() if n]),
             histogram(*[(*c, n) for c, n in part.items() if n]),
         )
@@ -194,7 +194,7 @@ def test_what_is_in_the_light_is_the_whole_less_the_shaded() -> None:
 
 def test_where_all_stood_in_the_shadow_nothing_is_in_the_light() -> None:
     whole = histogram((10, 15, 3), (32, 40, 2))
-    assert in_light.less(whole, whole) == NOTHING
+    assert stall_filter.less(whole, whole) == NOTHING
 
 
 def test_a_stream_of_which_no_shadow_is_told_is_all_in_the_light() -> None:
@@ -204,7 +204,7 @@ def test_a_stream_of_which_no_shadow_is_told_is_all_in_the_light() -> None:
     (stream,) = result.directions[0].streams
     stream = stream.model_copy(update={"shaded_ipdv_ns": None})
     assert stream.ipdv_ns is not None
-    assert in_light.stream_in_light(stream).ipdv_ns == stream.ipdv_ns
+    assert stall_filter.stream_in_light(stream).ipdv_ns == stream.ipdv_ns
 
 
 # --- by how much a figure may differ
@@ -225,7 +225,7 @@ def moved_words(
     readings = iter([whole, light])
     quantity = Quantity("X", "x", lambda _stream: next(readings))
     direction = shadowed(share_ns)
-    return in_light.moved_words(quantity, direction, direction.streams[0])
+    return stall_filter.moved_words(quantity, direction, direction.streams[0])
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,7 @@ def test_what_is_invalid_already_keeps_its_reasons() -> None:
     invalid = result.model_copy(update=told)
     readings = (Reading(value, 9) for value in itertools.count(1_000, 1_000))
     quantity = Quantity("X", "x", lambda _stream: next(readings))
-    judge = in_light.rejudged_by([quantity])
+    judge = stall_filter.rejudged_by([quantity])
     assert judge(invalid, again=True) == invalid
     passed = result.model_copy(update={"directions": [direction]})
     assert judge(passed, again=True).verdict.kind == "invalid"
@@ -293,4 +293,4 @@ def test_the_testers_rare_share_is_that_of_all_but_one_in_a_thousand() -> None:
 def test_ends_that_were_clipped_are_found_in_their_bucket() -> None:
     whole = histogram((10, 15, 3), (16, 31, 5), (32, 40, 2))
     part = histogram((12, 15, 1), (32, 33, 2))
-    assert in_light.less(whole, part) == histogram((10, 15, 2), (16, 31, 5))
+    assert stall_filter.less(whole, part) == histogram((10, 15, 2), (16, 31, 5))

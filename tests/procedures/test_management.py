@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from planning import Recording, cell
 
-from dutperf.procedures.management import with_management
+from dutperf.procedures.counts import with_management
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.protocol import Answer, TrialResult
 from dutperf.results import CellResult, TrialRecord
-from dutperf.results.management_words import management_sentence
+from dutperf.results.words import management_sentence
 from dutperf.run.local_executor import measure_cell
 from dutperf.simulation.fake_engine import FakeEngine, perfect, step
 from dutperf.simulation.simulated_agent import SimulatedAgent

@@ -14,7 +14,7 @@ from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.outage import measure_outage
 from dutperf.protocol import Reason, TrialResult, Verdict
 from dutperf.results import CellResult
-from dutperf.results.outage_results import OutageTime
+from dutperf.results.details import OutageTime
 from dutperf.results.trial_record import HookMoment, HookRun
 from dutperf.run.trial_request import trial_request
 from dutperf.simulation.fake_engine import FakeEngine, absent, step

@@ -9,7 +9,7 @@ from planning import TESTBED, Run, campaign, spec, spoilt
 
 from dutperf.config import Testbed
 from dutperf.errors import InputError
-from dutperf.procedures.probe import NOBODY
+from dutperf.procedures.tester_limit import NOBODY
 from dutperf.protocol import (
     PortSpec,
     PortsResult,

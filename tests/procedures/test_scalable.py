@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dutperf.procedures.scalable import degradation_percent, scalability
+from dutperf.procedures.scalability import degradation_percent, scalability
 from dutperf.protocol import DirectionName
 from dutperf.results import (
     CellResult,

@@ -10,7 +10,7 @@ import pytest
 from planning import Recording, Run, campaign, cell, spec
 
 from dutperf.config import Cell
-from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.system_recovery import measure_system_recovery
 from dutperf.protocol import (
@@ -22,7 +22,7 @@ from dutperf.protocol import (
     TrialResult,
 )
 from dutperf.results import CellResult
-from dutperf.results.recovery_results import RecoveryTime
+from dutperf.results.details import RecoveryTime
 from dutperf.simulation.fake_engine import FakeEngine, absent, queueing, step
 from dutperf.standards import Deviation
 

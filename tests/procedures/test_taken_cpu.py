@@ -11,9 +11,7 @@ import pytest
 from gateways import NAT44, ClearedEngine
 from planning import TESTBED, FakeWatch, Recording, Run, campaign, cell, spec, spoilt
 
-from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.stateful.connection_rate import measure_connection_rate
-from dutperf.procedures.taken_cpu import (
+from dutperf.procedures.cpu_contention import (
     DeviceWatch,
     beside_repeated,
     came_again,
@@ -24,11 +22,12 @@ from dutperf.procedures.taken_cpu import (
     judged,
     lost_in,
 )
-from dutperf.procedures.trial_verdicts import PATIENT_ATTEMPTS
-from dutperf.procedures.trials import Ask
+from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.stateful.connection_rate import measure_connection_rate
+from dutperf.procedures.trials import PATIENT_ATTEMPTS, Ask
 from dutperf.protocol import InputQueueDrops, Reason, TrialResult
 from dutperf.results import CellResult
-from dutperf.results.by_the_book import is_by_the_book
+from dutperf.results.model import is_by_the_book
 from dutperf.run.local_executor import measure_cell
 from dutperf.run.trial_runner import TrialRunner
 from dutperf.simulation.fake_engine import (

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from planning import Recording, cell, spoilt
 
-from dutperf.procedures.trial_verdicts import (
+from dutperf.procedures.trials import (
+    Ask,
     could_not_offer,
     distinct,
     fails_beside_loss,
@@ -15,7 +16,6 @@ from dutperf.procedures.trial_verdicts import (
     was_disturbed,
     was_held_back,
 )
-from dutperf.procedures.trials import Ask
 from dutperf.protocol import Reason, ReasonCode, Verdict, VerdictKind
 from dutperf.results.trial_record import TrialRecord
 from dutperf.simulation.fake_engine import FakeEngine, perfect

@@ -20,7 +20,7 @@ from protocol_files import (
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from dutperf.engine.rpc import Notification, Response
+from dutperf.engine.client import Notification, Response
 from dutperf.protocol import METHODS, Damage, Inspected, Message
 
 REQUESTS = names("params")

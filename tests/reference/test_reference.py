@@ -15,15 +15,15 @@ from ruamel.yaml import YAML
 
 from dutperf.config import Campaign, Testbed
 from dutperf.lab.devices import LABS
-from dutperf.reference.commands import command_page
 from dutperf.reference.files import (
     COMMANDS,
     MARK,
+    command_page,
     schema_files,
+    schemas,
     tables,
     write_reference,
 )
-from dutperf.reference.schemas import schemas
 from dutperf.results import load_environment, load_journal, load_results
 
 ROOT = Path(__file__).resolve().parents[2]

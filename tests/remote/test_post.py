@@ -16,8 +16,13 @@ from dutperf.config.expansion import expand
 from dutperf.config.hooks import Hooks
 from dutperf.config.labs import LabKeys
 from dutperf.remote.messages import Begun, Ticket, Told, envelopes_of
-from dutperf.remote.post import GONE_AFTER_S, Post, RunGoneError
-from dutperf.remote.task import Workshop, measure_ticket
+from dutperf.remote.task import (
+    GONE_AFTER_S,
+    Post,
+    RunGoneError,
+    Workshop,
+    measure_ticket,
+)
 from dutperf.run.jobs import Job
 from dutperf.run.local_executor import Surroundings
 

@@ -33,10 +33,9 @@ from dutperf.errors import InputError, SetupError
 from dutperf.remote.hub import SchedulerHub
 from dutperf.remote.messages import Claim
 from dutperf.remote.owners import Owner
-from dutperf.remote.post import Post
 from dutperf.remote.security import Certificates, make_keys
 from dutperf.remote.simulated import simulating
-from dutperf.remote.task import Workshop
+from dutperf.remote.task import Post, Workshop
 from dutperf.remote.wire import Call, Hello, Line, Reply, connect
 from dutperf.results import load_environment
 from dutperf.run.campaign_run import run_campaign

@@ -14,10 +14,10 @@ from report_sample import sample_environment, store
 from dutperf.cli.failures import PatientConsole
 from dutperf.cli.summary import show_summary
 from dutperf.report.cells import CellView, finished_cell
-from dutperf.report.charts import search_chart
-from dutperf.report.headline import headline
 from dutperf.report.page import write_report
-from dutperf.report.repeatcharts import rate_repeats_chart
+from dutperf.report.rate_charts import search_chart
+from dutperf.report.repeat_charts import rate_repeats_chart
+from dutperf.report.summary import headline
 from dutperf.report.text import NBSP, shown
 from dutperf.results import ResultsFile
 from dutperf.tables import Verdict, result_tables, subjects

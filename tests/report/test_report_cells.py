@@ -23,13 +23,13 @@ from dutperf.report.cells import (
     finished_cell,
     open_cell,
 )
-from dutperf.report.headline import headline
+from dutperf.report.summary import headline
 from dutperf.report.text import MISSING, NBSP
 from dutperf.results import CellResult, overall
 from dutperf.results.rate_results import DamageFigure, WireRate
 from dutperf.tables import Value
-from dutperf.tables.figures import NONE
 from dutperf.tables.result_tables import result_table
+from dutperf.tables.table_model import NONE
 
 NAME = "throughput-ip4-64-both"
 

@@ -12,13 +12,18 @@ from hypothesis import strategies as st
 from timed_sample import BURST_RUNS, timed_trial
 
 from dutperf.protocol import Histogram, TagResult
-from dutperf.report.delay_views import marks_of, spread_of, spread_of_tags
-from dutperf.report.delaycharts import delay_charts
-from dutperf.report.marks import end_with_room
-from dutperf.report.scales import SignedScale
-from dutperf.report.tails import MAX_POINTS, even_edges, shares, slower_shares
+from dutperf.report.chart import SignedScale
+from dutperf.report.delay_charts import delay_charts, end_with_room, variation_charts
+from dutperf.report.delay_views import (
+    MAX_POINTS,
+    even_edges,
+    marks_of,
+    shares,
+    slower_shares,
+    spread_of,
+    spread_of_tags,
+)
 from dutperf.report.text import NBSP, delay_ns
-from dutperf.report.variationcharts import variation_charts
 
 delays = st.lists(st.integers(0, 10**9), min_size=1, max_size=300)
 signed = st.lists(st.integers(-(10**9), 10**9), min_size=1, max_size=300)

@@ -8,9 +8,9 @@ from comparison_sample import loss
 from report_sample import all_sizes, sample_environment, sample_results, store
 
 from dutperf.report.cells import CellView, finished_cell
-from dutperf.report.glance import Card, cards_of
 from dutperf.report.page import cells_of
 from dutperf.report.source import Source, read_source
+from dutperf.report.summary import Card, cards_of
 from dutperf.report.text import NBSP
 from dutperf.report.trust import TrustRow, trust_rows
 from dutperf.results import ResultsFile

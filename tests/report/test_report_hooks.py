@@ -8,7 +8,7 @@ from report_page import Page
 from report_sample import sample_environment, sample_results, store
 
 from dutperf.report import write_report
-from dutperf.report.hook_outputs import MOST_CHARACTERS, MOST_RUNS, hook_views
+from dutperf.report.page import MOST_CHARACTERS, MOST_RUNS, hook_views
 from dutperf.results import HookRun
 
 NASTY = "</pre><b>1</b>"

@@ -11,7 +11,7 @@ from report_page import Page
 from report_sample import sample_environment, sample_results, store
 
 from dutperf.report import write_report
-from dutperf.report.histogramlog import export_histograms
+from dutperf.report.histogram_log import export_histograms
 from dutperf.visible import visible
 
 FLAT = " ".join(SHOWN.split())

@@ -26,12 +26,12 @@ from timed_sample import (
 from dutperf.protocol import Reason, VerdictKind
 from dutperf.report import write_report
 from dutperf.report.cells import INVALID, MEASURED, finished_cell, open_cell
-from dutperf.report.charts import frame_rate_chart, search_chart
-from dutperf.report.headline import headline
-from dutperf.report.losscharts import frame_loss_chart
-from dutperf.report.repeatcharts import repeats_chart
+from dutperf.report.loss_charts import frame_loss_chart
+from dutperf.report.rate_charts import frame_rate_chart, search_chart
+from dutperf.report.repeat_charts import repeats_chart
+from dutperf.report.summary import headline
 from dutperf.report.text import NBSP, delay_ns
-from dutperf.report.timeoutcharts import cell_timeout_chart
+from dutperf.report.timing import cell_timeout_chart
 from dutperf.results import CellResult, DirectionLoss, ResultsFile, TimeoutLoss
 from dutperf.results.rate_results import Load
 

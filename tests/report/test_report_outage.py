@@ -11,12 +11,12 @@ from report_sample import sample_environment, store
 
 from dutperf.query.figures import figures_of
 from dutperf.report.cells import CellView, finished_cell
-from dutperf.report.headline import headline
-from dutperf.report.outage_views import outage_views
 from dutperf.report.page import write_report
+from dutperf.report.recovery_views import outage_views
+from dutperf.report.summary import headline
 from dutperf.report.text import NBSP, shown
 from dutperf.results import ResultsFile, closing
-from dutperf.results.outage_results import Action
+from dutperf.results.details import Action
 from dutperf.tables import Verdict, result_tables, subjects, tables
 
 

@@ -12,7 +12,7 @@ import pytest
 from report_sample import all_sizes, sample_environment, sample_results, store
 
 from dutperf.report import write_report
-from dutperf.report.packed import packed, plotly_script
+from dutperf.report.page import packed, plotly_script
 from dutperf.results import ResultsFile
 
 PLOTLY_4_1_1 = "99784e3abfb07b142a15e521a439e6d9addceadb3f79553fd24c72774f0649ba"

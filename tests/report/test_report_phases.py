@@ -12,7 +12,7 @@ from dutperf.report.cells import finished_cell
 from dutperf.report.source import read_source
 from dutperf.results import CellResult, TrialRecord
 from dutperf.tables import Value
-from dutperf.tables.phase_tables import phase_table
+from dutperf.tables.connection_tables import phase_table
 
 ID = "throughput-ip4-64-both-8000connections"
 PHASES: dict[str, str | int | float | bool | None] = {

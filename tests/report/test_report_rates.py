@@ -9,10 +9,9 @@ from report_sample import all_sizes, on_media, sample_environment, store
 
 from dutperf.report import write_report
 from dutperf.report.cells import CellView, finished_cell
-from dutperf.report.charts import frame_rate_chart
-from dutperf.report.rates import maxima
+from dutperf.report.rate_charts import frame_rate_chart, maxima
 from dutperf.results import ResultsFile
-from dutperf.tables.media_tables import rate_rows
+from dutperf.tables.rate_tables import rate_rows
 
 
 def views(found: ResultsFile) -> list[CellView]:

@@ -15,9 +15,9 @@ from dutperf.cli.failures import PatientConsole
 from dutperf.cli.summary import show_summary
 from dutperf.query.figures import figures_of
 from dutperf.report.cells import CellView, finished_cell
-from dutperf.report.headline import headline
 from dutperf.report.page import write_report
 from dutperf.report.recovery_views import recovery_views
+from dutperf.report.summary import headline
 from dutperf.report.text import NBSP, shown
 from dutperf.results import ResultsFile, closing
 from dutperf.tables import Verdict, result_tables, subjects, tables

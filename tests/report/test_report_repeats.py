@@ -14,10 +14,9 @@ from report_sample import (
 )
 
 from dutperf.report.cells import CellView, finished_cell
-from dutperf.report.glance import Card
-from dutperf.report.headline import headline
 from dutperf.report.page import write_report
-from dutperf.report.repeatcharts import rate_repeats_chart
+from dutperf.report.repeat_charts import rate_repeats_chart
+from dutperf.report.summary import Card, headline
 from dutperf.report.text import NBSP, sentence
 from dutperf.results import CellResult, Finding, ValueGroup
 from dutperf.results.closing_words import DOUBTS

@@ -13,19 +13,15 @@ from timed_sample import BURST, INTERVALS, timed_trial
 from dutperf.protocol import Series
 from dutperf.protocol.tagging import tagged_frames
 from dutperf.report.chart import Chart
-from dutperf.report.runs import (
+from dutperf.report.loss_charts import (
     MAX_INTERVALS,
     intervals_of,
     loss_sentence,
     run_classes,
 )
 from dutperf.report.text import NBSP
-from dutperf.report.timecharts import (
-    runs_chart,
-    tag_times_s,
-    time_charts,
-)
-from dutperf.report.timeoutcharts import trial_timeout_chart
+from dutperf.report.time_charts import runs_chart, tag_times_s, time_charts
+from dutperf.report.timing import trial_timeout_chart
 
 MS = 1_000_000
 

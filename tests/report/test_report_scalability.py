@@ -7,10 +7,10 @@ from pathlib import Path
 from report_page import Page
 from report_sample import all_sizes, sample_environment, store, throughput_cell
 
-from dutperf.procedures.scalable import scalability
+from dutperf.procedures.scalability import scalability
 from dutperf.report import write_report
 from dutperf.report.cells import finished_cell
-from dutperf.report.growthcharts import growth_charts
+from dutperf.report.scalability_charts import growth_charts
 from dutperf.report.text import MISSING, shown
 from dutperf.results import CellResult, ResultsFile
 from dutperf.tables import Entry, Verdict

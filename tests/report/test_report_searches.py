@@ -12,8 +12,8 @@ from report_sample import sample_environment, store, throughput_cell, trial
 from dutperf.protocol import Reason, VerdictKind
 from dutperf.report import write_report
 from dutperf.report.cells import CellView, finished_cell
-from dutperf.report.charts import search_chart
-from dutperf.report.headline import headline
+from dutperf.report.rate_charts import search_chart
+from dutperf.report.summary import headline
 from dutperf.report.timing import TrialTiming, _result_trial
 from dutperf.report.trial_views import search_paths
 from dutperf.results import (

@@ -23,9 +23,9 @@ from dutperf.protocol import (
     VerdictKind,
 )
 from dutperf.report import tester, text
-from dutperf.report.environment_rows import environment_rows
 from dutperf.report.tester import lag_of, verdict_on
 from dutperf.report.trial_views import loss, offered, reasons, search_paths, totals
+from dutperf.report.trust import environment_rows
 from dutperf.results import TrialRecord
 from dutperf.results.trial_record import DeviceDrops
 

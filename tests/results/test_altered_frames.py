@@ -10,7 +10,7 @@ from planning import Run, campaign, spec
 
 from dutperf.protocol import DirectionName, Inspected, TrialRequest, TrialResult
 from dutperf.results import ResultsFile
-from dutperf.results.altered_frames import inspected
+from dutperf.results.device_words import inspected
 from dutperf.simulation.fake_engine import FakeEngine, step
 
 CELLS: list[dict[str, Any]] = [

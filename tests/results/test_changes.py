@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dutperf.results.changes import differences, listed
+from dutperf.results.environment import differences, listed
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from dutperf.results import (
     spread_of,
 )
 from dutperf.results.closing_words import MOST
-from dutperf.results.named import named
+from dutperf.results.words import named
 from dutperf.standards import Conformance, Deviation, Status
 
 UNSTABLE = Reason(

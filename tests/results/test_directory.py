@@ -18,8 +18,8 @@ from dutperf.results import (
     load_journal,
     load_results,
 )
+from dutperf.results.directory import begin_journal
 from dutperf.results.journal import JournalHeader
-from dutperf.results.journal_place import begin_journal
 
 
 def test_results_come_back_as_they_were_stored(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from dutperf.results import (
     collect_environment,
     load_environment,
 )
-from dutperf.results.links import KernelDriver, driver_of, interface_driver
+from dutperf.results.environment import KernelDriver, driver_of, interface_driver
 
 MACHINE = {
     "etc/os-release": 'NAME="Debian"\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\n',

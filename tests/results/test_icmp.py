@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from dutperf.protocol import IcmpMessages
-from dutperf.results.icmp import icmp_counts, icmp_name, icmp_words, places_to_look
+from dutperf.results.device_words import (
+    icmp_counts,
+    icmp_name,
+    icmp_words,
+    places_to_look,
+)
 
 
 def messages(version: int, kind: int, code: int, frames: int = 1) -> IcmpMessages:

@@ -11,8 +11,8 @@ from stored_samples import results_file, trial_record
 
 from dutperf.evidence.accounting import check_trials
 from dutperf.results import ResultsDirectory, TrialRecord, load_journal, load_results
-from dutperf.results import stored_trials as module
-from dutperf.results.counting import counting
+from dutperf.results import journal as module
+from dutperf.results.journal import counting
 from oracle.records import by_cell
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from planning import Run, campaign, spec
 
-from dutperf.engine.measurer import ProgressCallback, ignore_progress
-from dutperf.procedures.scalable import scalability
+from dutperf.engine.client import ProgressCallback, ignore_progress
+from dutperf.procedures.scalability import scalability
 from dutperf.protocol import TrialRequest, TrialResult
 from dutperf.results import ResultsFile, load_results
 from dutperf.simulation.fake_engine import FakeEngine, step

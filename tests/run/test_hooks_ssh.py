@@ -11,7 +11,7 @@ from planning import Run, campaign, spec, with_hooks
 from sshtools import SshServer, known_host, make_key, needs_sshd
 
 from dutperf.config.hooks import Hook
-from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.errors import SetupError
 from dutperf.protocol import TrialRequest, TrialResult
 from dutperf.results import HookRun, load_journal

@@ -10,7 +10,7 @@ import pytest
 from planning import TESTBED, Run, campaign, spec
 
 from dutperf.config import PlannedTestbed, Testbed, load_campaign
-from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.errors import EngineError, InputError, SetupError
 from dutperf.procedures.events import (
     CellStarted,

@@ -6,8 +6,7 @@ import pytest
 from planning import TESTBED
 
 from dutperf.protocol import PortsResult
-from dutperf.run.engine_session import port_specs
-from dutperf.run.numa import far_cores
+from dutperf.run.engine_session import far_cores, port_specs
 from dutperf.simulation.fake_engine import FakeEngine, perfect
 
 

@@ -15,11 +15,10 @@ from planning import Run, campaign, cell, spec
 
 from dutperf.config import Cell
 from dutperf.errors import SetupError
-from dutperf.procedures.stateful.phases import phase1
+from dutperf.procedures.stateful.establishing import phase1
 from dutperf.protocol import TrialRequest
 from dutperf.results import CellResult, ResultsFile
-from dutperf.results.opening_files import path_of
-from dutperf.run.openings import ConnectionsRemainError, Openings
+from dutperf.run.openings import ConnectionsRemainError, Openings, path_of
 from dutperf.run.trial_request import trial_request
 from dutperf.simulation.fake_engine import FakeEngine, SimulatedNat, perfect, step
 

@@ -11,7 +11,7 @@ from every_procedure import CASES
 from report_sample import sample_environment
 
 from dutperf.protocol import PreviewParams, PreviewResult
-from dutperf.run.recorded_frames import recorded_frames
+from dutperf.run.preview import recorded_frames
 from dutperf.simulation.fake_engine import FakeEngine, perfect
 
 

@@ -11,7 +11,7 @@ import pytest
 from planning import TESTBED, TRANSLATOR, Run, campaign, cell, spec
 
 from dutperf.config import Cell, Testbed
-from dutperf.config.deviating_frames import of_frames
+from dutperf.config.deviations import of_frames
 from dutperf.errors import InputError, SetupError
 from dutperf.procedures.events import Notice
 from dutperf.protocol import PortSpec, PortsResult, Side, Tap, TrialRequest, TrialResult

@@ -10,13 +10,13 @@ from planning import TESTBED, Run, spec
 
 from dutperf.cli.testbeds import planned_testbeds
 from dutperf.config import Campaign, Testbed, load_campaign, load_testbed
-from dutperf.config.device_keys import COMMUNITY_VARIABLE
 from dutperf.config.hooks import Hook
+from dutperf.config.testbed import COMMUNITY_VARIABLE
 from dutperf.errors import InputError, SetupError
 from dutperf.evidence import verify
 from dutperf.results import ResultsFile
+from dutperf.run.campaign_run import results_again
 from dutperf.run.hook_runs import run_hooks
-from dutperf.run.results_again import results_again
 from dutperf.simulation.fake_engine import FakeEngine, step
 from dutperf.simulation.simulated_agent import SimulatedAgent
 

@@ -16,7 +16,7 @@ from dutperf.config.paths import path_flows
 from dutperf.config.traffic import PortPattern
 from dutperf.errors import InputError, SetupError
 from dutperf.procedures.max_rate import max_rate
-from dutperf.procedures.probe import NOBODY
+from dutperf.procedures.tester_limit import NOBODY
 from dutperf.protocol import StreamRequest, TrialRequest, TrialResult
 from dutperf.report import write_report
 from dutperf.results import ResultsFile, load_environment, load_results
@@ -27,8 +27,7 @@ from dutperf.run.engine_session import (
     port_names,
     resolve_neighbours,
 )
-from dutperf.run.preview import preview_frames, unopened
-from dutperf.run.recorded_frames import recorded_frames
+from dutperf.run.preview import preview_frames, recorded_frames, unopened
 from dutperf.run.trial_request import trial_request
 from dutperf.simulation.fake_engine import FakeEngine, perfect, step
 from oracle import compared_run

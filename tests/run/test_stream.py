@@ -16,10 +16,9 @@ from dutperf.procedures.events import Event, Notice, TrialFinished
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.protocol import DirectionResult, LossRun, Silence, TrialResult
 from dutperf.results.trial_record import TrialRecord
-from dutperf.run.stream_control import Piece, StreamControl
 from dutperf.run.stream_counts import Silence as LongestSilence
 from dutperf.run.stream_counts import StreamCounts
-from dutperf.run.streaming import Pace, name_of, opened_stream
+from dutperf.run.streaming import Pace, Piece, StreamControl, name_of, opened_stream
 from dutperf.simulation.fake_engine import FakeEngine, fixed, lossy, perfect, step
 
 LIMIT = MaxRate(1_000_000, "set")

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from planning import TESTBED, TRANSLATOR, campaign, cell
 
 from dutperf.config import Cell, expand, spec_from
-from dutperf.config.crossed import crossed
-from dutperf.config.testbed import Ipv4Side, Port, RingPort
+from dutperf.config.side import Ipv4Side, Port, RingPort
+from dutperf.config.testbed import crossed
 from dutperf.errors import InputError
 from dutperf.protocol import (
     FieldVariation,

@@ -8,8 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from dutperf.search.repeats import Repeats
-from dutperf.search.search_types import Resolution
+from dutperf.search.search_types import Repeats, Resolution
 
 AUTO = Repeats(64, Resolution(Fraction(1, 100), relative=True))
 SAME = [100_000.0] * 64

@@ -17,7 +17,7 @@ from dutperf.search import (
     Step,
     Verification,
 )
-from dutperf.search.repeats import Repeats
+from dutperf.search.search_types import Repeats
 from dutperf.search.strategies import Strategy, Task, classic, mlrsearch, narrowed
 from dutperf.simulation.search_laboratory import Bench, SimulatedTester, StepDevice
 

@@ -13,7 +13,7 @@ from stored_samples import results_file
 
 from dutperf.report import write_report
 from dutperf.results import NotMeasured
-from dutperf.serve import reports, runs
+from dutperf.serve import runs
 from dutperf.serve.runs import Run, RunList, find_run, summary_of
 
 
@@ -201,11 +201,11 @@ def test_the_stored_report_is_shown_while_it_is_as_new_as_the_results(
     stored_run(tmp_path / "r")
     write_report(tmp_path / "r").write_text("stored")
     (run,) = all_runs(tmp_path)
-    assert reports.report_of(run) == b"stored"
+    assert runs.report_of(run) == b"stored"
     later = (run.path / "report.html").stat().st_mtime_ns + 1
     os.utime(run.path / "results.json", ns=(later, later))
     before = sorted(path.name for path in run.path.iterdir())
-    made = reports.report_of(run)
+    made = runs.report_of(run)
     assert isinstance(made, str)
     assert "dutperf measurement report" in made
     assert sorted(path.name for path in run.path.iterdir()) == before

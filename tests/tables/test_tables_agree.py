@@ -19,7 +19,7 @@ from timed_sample import delay_results
 
 from dutperf.cli.failures import PatientConsole
 from dutperf.cli.table_print import show_table
-from dutperf.procedures.scalable import scalability
+from dutperf.procedures.scalability import scalability
 from dutperf.report import write_report
 from dutperf.results import (
     CellResult,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dutperf.tables import Column, Row, Span, Table, Value, Verdict
-from dutperf.tables.markdown import markdown
+from dutperf.tables.table_model import markdown
 
 TABLE = Table(
     key="one",

@@ -6,7 +6,7 @@ from report_sample import all_sizes, throughput_cell, trial
 
 from dutperf.catalogue import ProcedureName
 from dutperf.results import CellResult, ResultsFile
-from dutperf.results.connection_results import (
+from dutperf.results.details import (
     Capacity,
     CapacityStep,
     CountAt,

@@ -8,7 +8,7 @@ from planning import TESTBED
 
 from dutperf.config import Testbed
 from dutperf.config.hooks import Hook
-from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.protocol import ReasonCode, TrialRequest, TrialResult
 from dutperf.results import HookRun
 from dutperf.results.trial_record import HookMoment

@@ -15,7 +15,7 @@ from typing import Any
 
 from every_procedure import CASES
 
-from dutperf.export.csv_tables import csv_table
+from dutperf.export.formats import csv_table
 from dutperf.results import CellResult, ResultsFile, TrialRecord
 from dutperf.tables import subjects, tables
 

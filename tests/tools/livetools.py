@@ -26,10 +26,15 @@ from programs import ProgramServer
 
 from dutperf import lab
 from dutperf.config.testbed import Testbed
-from dutperf.engine.client import Engine
-from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.engine.client import (
+    Connection,
+    Engine,
+    Notification,
+    ProgressCallback,
+    Response,
+    ignore_progress,
+)
 from dutperf.engine.process import start_engine
-from dutperf.engine.rpc import Connection, Notification, Response
 from dutperf.errors import SetupError
 from dutperf.lab.refdut_socket import (
     Behaviour,

@@ -19,9 +19,9 @@ from dutperf.config import (
     spec_from,
 )
 from dutperf.config.specs import SPECS
-from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.engine.client import ProgressCallback, ignore_progress
+from dutperf.procedures.cpu_contention import DeviceWatch
 from dutperf.procedures.events import Event, Notice
-from dutperf.procedures.taken_cpu import DeviceWatch
 from dutperf.procedures.trials import Ask, RunHooks
 from dutperf.protocol import (
     Reason,

@@ -17,7 +17,7 @@ from planning import TESTBED, FakeOpener
 from dutperf.calibration.grid import Extent
 from dutperf.calibration.measuring import Laboratory, Run
 from dutperf.calibration.model import Point, Row
-from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.lab.refdut_socket import (
     Behaviour,
     ClassAccount,

@@ -17,7 +17,7 @@ from unittest import mock
 
 from dutperf import __version__
 from dutperf.cli import app
-from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.protocol import TrialRequest, TrialResult
 from dutperf.remote import messages, simulated, worker
 from dutperf.simulation.fake_engine import FakeEngine

@@ -30,7 +30,7 @@ from unittest import mock
 
 from dutperf.cli import app, measuring
 from dutperf.config import Testbed
-from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.protocol import (
     NeighboursParams,
     NeighboursResult,

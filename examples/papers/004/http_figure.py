@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from dutperf.report.packed import plotly_script
+from dutperf.report.page import plotly_script
 
 RFC_2544, USER, PAPER, LINK = "#0067b1", "#c25e00", "#c25e00", "#d5dae1"
 INK, MUTED, GRID = "#17202b", "#566273", "#e8ebef"

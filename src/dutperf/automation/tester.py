@@ -16,9 +16,8 @@ from dutperf.catalogue import PROCEDURES
 from dutperf.cli.measuring import surroundings
 from dutperf.cli.testbeds import campaign_for, planned_testbeds
 from dutperf.config import PlannedTestbed, Testbed, spec_from
-from dutperf.config.campaign import Campaign
+from dutperf.config.campaign import Campaign, Preset, preset_keys
 from dutperf.config.hooks import Hooks
-from dutperf.config.presets import Preset, preset_keys
 from dutperf.errors import InputError
 from dutperf.procedures.events import Event, Notice, ReportWritten, RunStarted
 from dutperf.report import write_report

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from dutperf.engine.cpus import existing_cpus
-from dutperf.engine.process import check_root
+from dutperf.engine.process import check_root, existing_cpus
 from dutperf.errors import InputError, SetupError
 from dutperf.programs import find_program
 

@@ -30,8 +30,9 @@ from dutperf.bench.path_profile import (
     cpu_profile,
 )
 from dutperf.config.cell import Cell
+from dutperf.config.side import InterfacePort, SideConfig
 from dutperf.config.specs import SearchedKeys
-from dutperf.config.testbed import InterfacePort, SideConfig, Testbed
+from dutperf.config.testbed import Testbed
 from dutperf.errors import EngineError, InputError
 from dutperf.procedures.events import (
     CellStarted,
@@ -61,7 +62,7 @@ from dutperf.search import (
     SearchResult,
     binary_search,
 )
-from dutperf.search.attempts import attempted
+from dutperf.search.search_types import attempted
 
 PathDriver = Literal["af_xdp", "af_packet"]
 PATH_DRIVERS: tuple[PathDriver, ...] = ("af_xdp", "af_packet")

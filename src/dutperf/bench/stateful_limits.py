@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from dutperf.config import Campaign, PlannedTestbed, ProcedureSpec, Testbed, spec_from
-from dutperf.config.crossed import crossed
-from dutperf.config.testbed import RingPort
+from dutperf.config.side import RingPort
+from dutperf.config.testbed import crossed
 from dutperf.procedures.events import OnEvent
 from dutperf.report import write_report
 from dutperf.results import CellResult, ResultsFile

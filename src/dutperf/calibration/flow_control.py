@@ -22,7 +22,7 @@ from dutperf.calibration.grid import (
 from dutperf.calibration.model import FlowControl, Path, Point, Row
 from dutperf.calibration.truth import served_per_s
 from dutperf.calibration.witness import Witnessed
-from dutperf.config.in_flight import IN_FLIGHT_FRAMES
+from dutperf.config.labs import IN_FLIGHT_FRAMES
 from dutperf.results import CellResult
 
 RATES = (20_000, 100_000)

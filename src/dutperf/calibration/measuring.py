@@ -33,10 +33,9 @@ from dutperf.calibration.model import Calibration, FlowControl, Point, Quantity,
 from dutperf.calibration.model import Path as Way
 from dutperf.calibration.witness import Witnessed
 from dutperf.config import Campaign, PlannedTestbed, Testbed, spec_from
-from dutperf.config.in_flight import IN_FLIGHT_FRAMES
-from dutperf.config.labs import LabKeys
+from dutperf.config.labs import IN_FLIGHT_FRAMES, LabKeys
 from dutperf.doctor import examine
-from dutperf.doctor.clock_sync import engine_offset_ns
+from dutperf.doctor.machine_checks import engine_offset_ns
 from dutperf.errors import EngineError, InputError, SetupError
 from dutperf.lab import topology
 from dutperf.lab.cpus import plan_cpus
@@ -49,7 +48,7 @@ from dutperf.lab.refdut_socket import (
 from dutperf.plain_files import read_plain
 from dutperf.procedures.events import Event, Notice, OnEvent, TrialFinished
 from dutperf.results import ResultsFile, TrialRecord, load_environments
-from dutperf.results.machine_check import MachineCheck
+from dutperf.results.environment import MachineCheck
 from dutperf.results.storage import storing, write_atomically
 from dutperf.run.campaign_run import run_campaign
 from dutperf.run.local_executor import Surroundings

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from dutperf import __version__
-from dutperf.results.machine_check import MachineCheck
+from dutperf.results.environment import MachineCheck
 from dutperf.results.stored import Stored
 
 Quantity = Literal[

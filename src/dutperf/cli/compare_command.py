@@ -200,7 +200,7 @@ def _runs(found: Comparison) -> Iterator[str]:
 
 def _markdown(found: Comparison, limit: float | None) -> str:
     from dutperf.comparison import sentences  # noqa: PLC0415 - for this command only
-    from dutperf.tables.markdown import escaped, markdown  # noqa: PLC0415
+    from dutperf.tables.table_model import escaped, markdown  # noqa: PLC0415
 
     said = [
         f"* {escaped(line)}\n" for line in (*_runs(found), *sentences(found, limit))

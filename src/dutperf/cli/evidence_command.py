@@ -19,7 +19,7 @@ from dutperf.evidence import files_of, pack, sign
 from dutperf.results import load_environments, load_journal
 from dutperf.results.directory import CAMPAIGN
 from dutperf.run.consent import acts
-from dutperf.run.recorded_frames import recorded_frames
+from dutperf.run.preview import recorded_frames
 
 _VERSION = 1
 

@@ -65,7 +65,7 @@ def export(
 
 def _text(directory: Path, format_: Format, keys: list[str]) -> str:
     from dutperf import export, query  # noqa: PLC0415 - no other command needs them
-    from dutperf.tables.markdown import markdown  # noqa: PLC0415 - the same
+    from dutperf.tables.table_model import markdown  # noqa: PLC0415 - the same
 
     source = read_source(directory)
     if format_ == "openmetrics":

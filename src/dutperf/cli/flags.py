@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dutperf.catalogue import ProcedureName
-from dutperf.config.flow_count import FlowsBy
-from dutperf.config.search_keys import Search
+from dutperf.config.fields import Search
+from dutperf.config.ports import FlowsBy
 from dutperf.config.stateful_keys import ResponderOrder
 from dutperf.config.traffic import PortPattern, Routes
 

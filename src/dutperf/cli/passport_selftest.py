@@ -23,16 +23,14 @@ from dutperf.config import (
     spec_from,
 )
 from dutperf.errors import InputError
-from dutperf.passport.grid import default_grid
-from dutperf.passport.keeping import VARIABLE, directory
-from dutperf.passport.loops import WIRE, check_loop, loop_of
-from dutperf.passport.making import Maker, describe
+from dutperf.passport.keeping import VARIABLE, WIRE, check_loop, directory, loop_of
+from dutperf.passport.making import Maker, default_grid, describe
 from dutperf.passport.measuring import FULL, SHORT
 from dutperf.procedures.passport_use import sent_by
 from dutperf.protocol import IpVersion
 from dutperf.results.passport import Passport, PassportEntry, Sent
 from dutperf.run.consent import campaign_to_run
-from dutperf.tables.figures import count, duration
+from dutperf.tables.table_model import count, duration
 
 _VERSION = 1
 

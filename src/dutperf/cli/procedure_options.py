@@ -33,9 +33,9 @@ from dutperf.cli.options import (
 from dutperf.config import Preset, ProcedureSpec, preset_keys
 from dutperf.config.campaign import Campaign
 from dutperf.config.document import Document
-from dutperf.config.problem import Keys, Problem
+from dutperf.config.fields import Keys, Problem
+from dutperf.config.loader import models_in, validate
 from dutperf.config.specs import SPECS, EstablishmentKeys
-from dutperf.config.validate import models_in, validate
 
 _TRAFFIC = "traffic."
 _STATEFUL = "stateful"

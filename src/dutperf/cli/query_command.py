@@ -15,9 +15,9 @@ from rich.table import Table
 from dutperf.cli.failures import PatientConsole, show_notice
 from dutperf.cli.json_print import print_versioned
 from dutperf.cli.options import AsJson
-from dutperf.csv_text import csv_lines
 from dutperf.errors import InputError
 from dutperf.results.storage import unfinished, write_atomically
+from dutperf.visible import csv_lines
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -37,7 +37,7 @@ def serve_command(
 ) -> None:
     """Show runs in a browser: their reports, comparisons, and the one that goes on."""
     # The web framework is loaded by nobody else.
-    from dutperf.comparison.page import render  # noqa: PLC0415
+    from dutperf.comparison.output import render  # noqa: PLC0415
     from dutperf.serve.server import serve  # noqa: PLC0415
 
     with _ended_by_signals():

@@ -20,7 +20,7 @@ from dutperf.cli.measuring import watched
 from dutperf.cli.summary import show_json
 from dutperf.cli.table_print import entry_text
 from dutperf.results import CellResult, ResultsFile, spread_of, valued
-from dutperf.tables.figures import count
+from dutperf.tables.table_model import count
 
 _ROWS = {
     "connection-rate": "phase 1: each frame another four-tuple, learned",

@@ -36,9 +36,8 @@ from dutperf.procedures.events import (
     TrialStarted,
 )
 from dutperf.protocol import TrialProgress
-from dutperf.run.stream_control import StreamControl
 from dutperf.run.stream_counts import StreamCounts
-from dutperf.run.streaming import Pace, Stream, name_of, opened_stream
+from dutperf.run.streaming import Pace, Stream, StreamControl, name_of, opened_stream
 
 _VERSION = 1
 _NO_RESULT = "nothing was stored: these figures are no results by an RFC"

@@ -19,10 +19,8 @@ from dutperf.results import (
     settled_words,
     withdrawn_words,
 )
-from dutperf.results.beside_words import beside_sentence
-from dutperf.results.damage_words import damage_sentence
-from dutperf.results.management_words import management_sentence
 from dutperf.results.units import duration, whole
+from dutperf.results.words import beside_sentence, damage_sentence, management_sentence
 from dutperf.tables import Table, subjects, tables
 
 

@@ -18,10 +18,10 @@ from dutperf.config import (
     load_testbed,
     with_sources,
 )
+from dutperf.config.fields import Problem
 from dutperf.config.labs import LabKeys
-from dutperf.config.problem import Problem
 from dutperf.errors import InputError
-from dutperf.procedures.taken_cpu import DeviceWatch
+from dutperf.procedures.cpu_contention import DeviceWatch
 
 
 def campaign_for(

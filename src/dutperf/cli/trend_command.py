@@ -12,8 +12,8 @@ from rich.table import Table
 from dutperf.cli.failures import PatientConsole, show_notice
 from dutperf.cli.json_print import print_versioned
 from dutperf.cli.options import AsJson
-from dutperf.results.named import named
 from dutperf.results.units import in_unit
+from dutperf.results.words import named
 
 if TYPE_CHECKING:
     from dutperf.query import Point, Series

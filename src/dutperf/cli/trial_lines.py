@@ -17,8 +17,8 @@ from dutperf.procedures.events import (
 )
 from dutperf.protocol import Damage, StreamResult, TrialResult
 from dutperf.results import TrialRecord
-from dutperf.results.damage_words import kinds_words
 from dutperf.results.units import about
+from dutperf.results.words import kinds_words
 
 
 class TrialLines:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dutperf.procedures.damage_search import judged_whole
+from dutperf.procedures.throughput import judged_whole
 from dutperf.protocol import VerdictKind
 from dutperf.results import TrialRecord
-from dutperf.results.damage_words import RECEIVED
 from dutperf.results.trial_record import TrialRole
+from dutperf.results.words import RECEIVED
 
 ROLES: dict[TrialRole, str] = {
     "trial": "",

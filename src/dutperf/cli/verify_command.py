@@ -23,8 +23,8 @@ from dutperf.evidence.bounded import bounded
 from dutperf.report import write_report
 from dutperf.results import ResultsFile, load_results
 from dutperf.results.directory import CAMPAIGN
+from dutperf.run.campaign_run import results_again
 from dutperf.run.consent import campaign_to_run
-from dutperf.run.results_again import results_again
 
 _VERSION = 2
 _MOST_WRONG = 10

@@ -16,7 +16,6 @@ from dutperf.config import Testbed, load_testbed
 from dutperf.config.fields import repeated
 from dutperf.errors import InputError
 from dutperf.remote import security
-from dutperf.remote.post import Post
 from dutperf.remote.security import (
     LOOPBACK,
     PORT,
@@ -25,7 +24,7 @@ from dutperf.remote.security import (
     checked_address,
 )
 from dutperf.remote.simulated import simulating
-from dutperf.remote.task import Workshop
+from dutperf.remote.task import Post, Workshop
 from dutperf.run.engine_session import check_rights
 
 

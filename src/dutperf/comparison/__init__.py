@@ -1,16 +1,13 @@
 """Runs compared with a baseline: the same cells side by side, and what is shown."""
 
-from dutperf.comparison.as_data import as_data
 from dutperf.comparison.comparison_tables import (
     comparison_tables,
     difference_table,
     sentences,
 )
-from dutperf.comparison.history import with_history
 from dutperf.comparison.judging import Comparison, compare
-from dutperf.comparison.junit import junit
-from dutperf.comparison.page import page_of
-from dutperf.comparison.sides import read_runs, read_sides
+from dutperf.comparison.output import as_data, junit, page_of
+from dutperf.comparison.sides import read_runs, read_sides, with_history
 from dutperf.comparison.surroundings import differences_of
 
 __all__ = [

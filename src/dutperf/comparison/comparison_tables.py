@@ -10,13 +10,11 @@ from dataclasses import dataclass, replace
 from dutperf.comparison.judging import Compared, Comparison, Judgement, Outcome
 from dutperf.comparison.readings import Reading
 from dutperf.comparison.surroundings import Differences
-from dutperf.results.changes import Change
+from dutperf.results.environment import Change
 from dutperf.results.units import about
 from dutperf.tables import Column, Entry, Row, Span, Subject, Table, Value
-from dutperf.tables.figures import NONE
-from dutperf.tables.markdown import STYLE
 from dutperf.tables.result_tables import TRAFFIC, alike, title
-from dutperf.tables.table_model import Columns, heads, rows
+from dutperf.tables.table_model import NONE, STYLE, Columns, heads, rows
 
 OUTCOMES: dict[Outcome, str] = {
     "worse": "worse",

@@ -16,10 +16,8 @@ from typing import Literal, NamedTuple
 
 from dutperf import stats
 from dutperf.catalogue import PROCEDURES
-from dutperf.comparison.measures import another_measure
-from dutperf.comparison.readings import Reading
-from dutperf.comparison.runs import Key, Run
-from dutperf.comparison.sides import Side
+from dutperf.comparison.readings import Key, Reading, Run
+from dutperf.comparison.sides import Side, another_measure
 from dutperf.report.cells import CellView
 from dutperf.results import CellResult
 from dutperf.results.units import whole

@@ -8,19 +8,22 @@ one value, the figure that it found: those scatter as runs of one device do.
 from __future__ import annotations
 
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
 from dutperf import stats
 from dutperf.catalogue import PROCEDURES
-from dutperf.comparison.readings import Reading, readings
-from dutperf.comparison.runs import Key, Run, cells_by_key
-from dutperf.errors import InputError
+from dutperf.comparison.readings import Key, Reading, Run, cells_by_key, readings
+from dutperf.errors import DutperfError, InputError
+from dutperf.query.index.places import Found, LocalPlace
+from dutperf.query.runs import moment
 from dutperf.report.cells import CellView
 from dutperf.report.source import Source, read_source
 from dutperf.results import CellResult
+from dutperf.results.model import OTHER_MEASURE, TRAFFIC, TRAFFIC_IF_SET
+from dutperf.results.units import whole
 from dutperf.stats import Sample, Statistic
 
 _MOST_NAMED = 3
@@ -179,3 +182,137 @@ def _joined(of: dict[str, Reading], statistic: Statistic, notes: list[str]) -> R
     told = [f"{', '.join(runs)}: {doubt}" for doubt, runs in doubts.items()]
     samples = tuple(sample for sample, _ in pairs)
     return replace(middle, samples=samples, notes=(*notes, *told))
+
+
+# Whether two cells of one name measured the same: if not, no figures are compared.
+
+
+_JUDGED = (*OTHER_MEASURE, "rfc2544_latency", "goals", *TRAFFIC_IF_SET)
+"""Not set is a setting, too."""
+_TRIED = (
+    "search",
+    "max_verify_loss_percent",
+    "trial_duration_s",
+    "tags",
+    "first_tag_s",
+    "longest_burst_s",
+)
+"""How long, of how many frames, and how often tried: longer trials lose more often."""
+_SENT = (
+    *_TRIED,
+    "frame_sizes",
+    *TRAFFIC,
+    "alpha",
+    "beta",
+    "gamma",
+    "first",
+    "overload_percent",
+    "overload_duration_s",
+)
+"""Compared where both have it."""
+
+
+def another_measure(one: CellResult, other: CellResult) -> str:
+    """What makes ``other`` another measure than ``one``; empty: nothing does."""
+    before, after = one.parameters, other.parameters
+    for key in _JUDGED:
+        if (before.get(key) or None) != (after.get(key) or None):
+            return _words(key, before.get(key), after.get(key))
+    for key in _SENT:
+        known = key in before and key in after
+        if known and before[key] != after[key]:
+            return _words(key, before[key], after[key])
+    if one.load and other.load and one.load.asked != other.load.asked:
+        return f"measured at {one.load.asked} and at {other.load.asked}"
+    rates = _rate_of(one), _rate_of(other)
+    if None not in rates and rates[0] != rates[1]:
+        return f"measured at {whole(rates[0] or 0)} and at {whole(rates[1] or 0)} fps"
+    return ""
+
+
+def _words(key: str, old: object, new: object) -> str:
+    told = ("not set" if value is None else str(value) for value in (old, new))
+    return f"another measure: {key}: {' and '.join(told)}"
+
+
+def _rate_of(cell: CellResult) -> float | None:
+    """The rate that a loss or a burst is of; None: it is of none."""
+    if cell.procedure == "frame-loss" and cell.points:
+        return max(cell.points, key=lambda point: point.load_percent).load_fps
+    rate = cell.parameters.get("max_load_fps")
+    is_rate = cell.procedure == "back-to-back" and isinstance(rate, int | float)
+    return float(rate) if is_rate and rate is not None else None
+
+
+# What is stored of a baseline's device, as more runs of the baseline.
+#
+# A single new run is then compared with all of them: that it is the lowest of 40
+# happens by chance in one of 40 series, however runs scatter.
+
+
+def with_history(
+    sides: Sequence[Side], place: Path, notify: Callable[[str], None]
+) -> list[Side]:
+    """The baseline with the runs at any depth in ``place`` that are of its device.
+
+    Those that began before all runs of the other sides, each once; and of them the
+    cells that measured the same as the baseline's.
+
+    Raises:
+        InputError: there is no such directory.
+    """
+    baseline, *others = sides
+    earlier = list(_earlier(sides, place, notify))
+    if not earlier:
+        notify(f"{place} holds no earlier run of the device of {baseline.letter}")
+    own = [(run.directory, run.source) for run in baseline.runs]
+    rest = [[(run.directory, run.source) for run in side.runs] for side in others]
+    joined, *others = sides_of([[*own, *earlier], *rest])
+    number = len(own)
+    known = replace(joined, runs=joined.runs[:number])
+    added = (replace(run, cells=_same(known, run)) for run in joined.runs[number:])
+    return [replace(joined, runs=(*known.runs, *added)), *others]
+
+
+def _earlier(
+    sides: Sequence[Side], place: Path, notify: Callable[[str], None]
+) -> Iterator[tuple[Path, Source]]:
+    baseline, *others = sides
+    begun = [moment(run.source.created_at) for side in others for run in side.runs]
+    first = min((at for at in begun if at), default=None)
+    devices = _devices(baseline.runs[0].source)
+    seen = [run.source for side in sides for run in side.runs]
+    for found in sorted(LocalPlace(str(place)).runs(notify).values(), key=_path):
+        directory = place / found.path
+        try:
+            source = read_source(directory, trials=False)
+        except DutperfError as error:
+            notify(f"left out: {error}")
+            continue
+        at = moment(source.created_at)
+        is_earlier = at is not None and first is not None and at < first
+        if not is_earlier or _devices(source) != devices:
+            continue
+        if not any(source.is_copy_of(other) for other in seen):
+            seen.append(source)
+            yield directory, source
+
+
+def _path(found: Found) -> str:
+    return found.path
+
+
+def _devices(source: Source) -> list[str]:
+    return [each.name for each in source.testbeds]
+
+
+def _same(known: Side, run: Run) -> dict[Key, CellView]:
+    """Cells that the baseline has, too, with a figure of the same measure."""
+    return {
+        key: cell
+        for key, cell in run.cells.items()
+        if cell.result
+        and any(not each.why_not for each in readings(cell))
+        and (measured := known.results(key))
+        and not any(another_measure(result, cell.result) for _, result in measured)
+    }

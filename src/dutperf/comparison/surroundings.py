@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dutperf.comparison.runs import Run
+from dutperf.comparison.readings import Run
 from dutperf.comparison.sides import Side
 from dutperf.report.source import TestbedRecord
 from dutperf.results import Environment, load_campaign
-from dutperf.results.changes import Change, changes
 from dutperf.results.directory import CAMPAIGN
+from dutperf.results.environment import Change, changes
 
 _MACHINE = {
     "os",

@@ -6,19 +6,22 @@ filled, else as ``dutperf``: 2 bad input, 3 environment, 130 interrupted.
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import re
 import secrets
+import shutil
 import sys
+import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NoReturn
 
 from dutperf.compat.arguments import Arguments, Command, read_arguments
 from dutperf.compat.conf import LETTERS, NAME, Conf, read_conf
-from dutperf.compat.log_folder import log_folder
-from dutperf.compat.measuring import measured
 from dutperf.compat.output import STATE_TABLE, is_invalid, trial_lines
 from dutperf.compat.ports import (
     device_watch,
@@ -29,9 +32,18 @@ from dutperf.compat.ports import (
 )
 from dutperf.compat.requests import Gateways, Requests, neighbours, trial_requests
 from dutperf.defects import defect
-from dutperf.errors import DutperfError, InputError
+from dutperf.errors import DutperfError, EngineError, InputError
 from dutperf.interruption import terminate_as_interrupt
-from dutperf.protocol import ResolvedNeighbour, TrialRequest, TrialResult
+from dutperf.procedures import cpu_contention
+from dutperf.procedures.cpu_contention import DeviceWatch
+from dutperf.procedures.loss_criterion import missing, own_drops
+from dutperf.protocol import (
+    Reason,
+    ResolvedNeighbour,
+    TrialRequest,
+    TrialResult,
+    Verdict,
+)
 from dutperf.run.engine_session import (
     EngineOpener,
     TesterEngine,
@@ -39,6 +51,114 @@ from dutperf.run.engine_session import (
     prepare_engine,
 )
 from dutperf.visible import visible
+
+# Where the engine of one command writes its log.
+#
+#     ends well, or by a mistake in the file   the folder goes
+#     the engine failed                        it stays: the error sends somebody there
+#     killed                                   the next command removes it
+#
+# A folder is locked while its command runs; the kernel lets go of it however that ends.
+
+
+_PREFIX = "siitperf-"
+_KEPT = "kept"
+_UNLOCKED_S = 60
+"""Who has just made a folder has yet to lock it."""
+
+
+@contextmanager
+def log_folder() -> Iterator[Path]:
+    """A folder of the block's own."""
+    _remove_those_of_the_killed()
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+    with _locked(folder):
+        try:
+            yield folder
+        except EngineError:
+            (folder / _KEPT).touch()
+            raise
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_those_of_the_killed() -> None:
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        # Others' folders, links, and what another command removes at this moment.
+        with contextlib.suppress(OSError):
+            if not _is_left(folder):
+                continue
+            with _locked(folder):
+                shutil.rmtree(folder)
+
+
+def _is_left(folder: Path) -> bool:
+    about = folder.lstat()
+    own = about.st_uid == os.getuid() and not folder.is_symlink()
+    made_just_now = time.time() - about.st_mtime < _UNLOCKED_S
+    return own and not made_just_now and not (folder / _KEPT).exists()
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Raises OSError if another has it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+# One trial, judged by all that is known of it.
+#
+# A script takes what it reads for the device's. So a trial whose losses are in part the
+# tester's own says nothing: not of a search, which would repeat it, nor of a loss rate.
+
+
+_REPEAT = "the trial is worth repeating"
+
+
+def measured(
+    engine: TesterEngine, request: TrialRequest, watch: DeviceWatch | None
+) -> TrialResult:
+    """Run ``request``.
+
+    ``watch`` knows where a lab's device works; None: nobody does.
+    """
+    sent = watch.sent() if watch else {}
+    taken_ns = watch.started() if watch else None
+    result = engine.measure(request)
+    if watch and taken_ns:
+        result = cpu_contention.counted(result, request, sent, watch.sent())
+        found = cpu_contention.found_in(request, taken_ns(), watch.queue_frames)
+        if cpu_contention.explains(found, request, result):
+            result = cpu_contention.judged(result, found, again=True, then=_REPEAT)
+    return _without_own_losses(result)
+
+
+def _without_own_losses(result: TrialResult) -> TrialResult:
+    """Invalid if the tester dropped some of the frames that are missing."""
+    if result.verdict.kind != "fail":
+        return result
+    reasons = [
+        Reason(
+            code="receiver_overflow",
+            message=f"{direction.name}: of {missing(direction):,} lost or late frames "
+            f"the tester itself dropped up to {own:,}",
+            hint="lower the rate, or give the tester more cores or a faster driver",
+        )
+        for direction in result.directions
+        if (own := own_drops(result, direction)) and missing(direction)
+    ]
+    if not reasons:
+        return result
+    verdict = Verdict(kind="invalid", reasons=[*reasons, *result.verdict.reasons])
+    return result.model_copy(update={"verdict": verdict})
+
 
 STRICT = "SIITPERF_STRICT"
 SEED = "SIITPERF_SEED"

@@ -7,17 +7,116 @@ where it stands; what siitperf takes all the same is taken, and a notice says as
 from __future__ import annotations
 
 import difflib
+import ipaddress
 import math
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple, TypeVar
 
-from dutperf.compat import values
-from dutperf.compat.values import Adapted, Mode, Reader
 from dutperf.errors import InputError
 from dutperf.plain_files import read_plain
 from dutperf.protocol import DirectionName, IpVersion, Mac, Side
+
+# What may stand behind a key of siitperf.conf: each reader refuses with a reason.
+
+
+Mode = Literal["fixed", "increasing", "decreasing", "random"]
+MODES: tuple[Mode, ...] = ("fixed", "increasing", "decreasing", "random")
+"""What the file calls 0, 1, 2 and 3."""
+T = TypeVar("T")
+Reader = Callable[[str], T]
+
+_MAC = re.compile(r"[0-9a-fA-F]{1,2}(:[0-9a-fA-F]{1,2}){5}")
+_NUMBER = re.compile(r"[0-9]{1,10}")
+_NUMBER_OR_HEX = re.compile(r"[0-9]{1,10}|0[xX][0-9a-fA-F]{1,8}")
+
+
+class Adapted(NamedTuple):
+    """A value that siitperf takes; ``used``: what it counts as, in the file's words."""
+
+    value: Any
+    used: str
+
+
+def number(least: int, most: int, *, hexadecimal: bool = False) -> Reader[int]:
+    """A whole number from ``least`` to ``most``."""
+    form = _NUMBER_OR_HEX if hexadecimal else _NUMBER
+
+    def read(text: str) -> int:
+        value = (
+            int(text, 16 if text[:2] in ("0x", "0X") else 10)
+            if (form.fullmatch(text))
+            else None
+        )
+        if value is None or not least <= value <= most:
+            raise ValueError(f"must be a number from {least} to {most}")
+        return value
+
+    return read
+
+
+def at_most(most: int) -> Reader[int | Adapted]:
+    """A number from 0 on, also hexadecimal; a larger one counts as ``most``."""
+    read_any = number(0, 2**32 - 1, hexadecimal=True)
+
+    def read(text: str) -> int | Adapted:
+        value = read_any(text)
+        return value if value <= most else Adapted(most, str(most))
+
+    return read
+
+
+def one_of(*values: T) -> Reader[T]:
+    """One of ``values``, as they are written."""
+    by_text = {str(value): value for value in values}
+
+    def read(text: str) -> T:
+        if text not in by_text:
+            raise ValueError(f"must be {_or(list(by_text))}")
+        return by_text[text]
+
+    return read
+
+
+def address(version: IpVersion) -> Reader[str | None]:
+    """An IP address of that version; the unspecified one, :: or 0.0.0.0, is none."""
+    kind = ipaddress.IPv4Address if version == 4 else ipaddress.IPv6Address
+
+    def read(text: str) -> str | None:
+        try:
+            found = kind(text)
+        except ValueError:
+            raise ValueError(f"must be an IPv{version} address") from None
+        return None if found.is_unspecified else str(found)
+
+    return read
+
+
+def mac(text: str) -> str | None:
+    """A MAC address; the zero one is none."""
+    if not _MAC.fullmatch(text):
+        raise ValueError("must be a MAC address like 24:6e:96:3c:3f:40")
+    digits = (byte.zfill(2) for byte in text.lower().split(":"))
+    return ":".join(digits) if text.strip("0:") else None
+
+
+def switch(text: str) -> bool | Adapted:
+    """0 or 1; other numbers count as 1."""
+    value = number(0, 2**32 - 1)(text)
+    return value == 1 if value <= 1 else Adapted(value=True, used="1")
+
+
+def mode(text: str) -> Mode:
+    """0 fixed, 1 increasing, 2 decreasing, 3 pseudorandom."""
+    return MODES[one_of(0, 1, 2, 3)(text)]
+
+
+def _or(texts: list[str]) -> str:
+    *first, last = texts
+    return f"{', '.join(first)} or {last}" if first else last
+
 
 NAME = "siitperf.conf"
 VERSIONS: tuple[IpVersion, ...] = (4, 6)
@@ -224,36 +323,36 @@ def _words(text: str) -> Iterator[tuple[int, list[str]]]:
 
 def _key_table() -> dict[str, tuple[Reader[Any], Any]]:
     """Each key, what reads its value, and its default."""
-    port = values.number(0, 65535)
-    part = values.number(0, 65535, hexadecimal=True)
-    cpu = values.number(0, 4095)
+    port = number(0, 65535)
+    part = number(0, 65535, hexadecimal=True)
+    cpu = number(0, 4095)
     found: dict[str, tuple[Reader[Any], Any]] = {}
     for side, letter in LETTERS.items():
-        found[f"IP-{letter}-Vers"] = (values.one_of(4, 6), 6 if side == "left" else 4)
+        found[f"IP-{letter}-Vers"] = (one_of(4, 6), 6 if side == "left" else 4)
         for kind in ("Real", "Virt"):
-            found[f"IPv6-{letter}-{kind}"] = (values.address(6), None)
-            found[f"IPv4-{letter}-{kind}"] = (values.address(4), None)
+            found[f"IPv6-{letter}-{kind}"] = (address(6), None)
+            found[f"IPv4-{letter}-{kind}"] = (address(4), None)
         for kind in ("Tester", "DUT"):
-            found[f"MAC-{letter}-{kind}"] = (values.mac, None)
-        found[f"Num-{letter}-Nets"] = (values.number(1, 256), 1)
-        found[f"IP-{letter}-var"] = (values.mode, "fixed")
+            found[f"MAC-{letter}-{kind}"] = (mac, None)
+        found[f"Num-{letter}-Nets"] = (number(1, 256), 1)
+        found[f"IP-{letter}-var"] = (mode, "fixed")
         found[f"IP-{letter}-min"] = (part, None)
-        found[f"IP-{letter}-max"] = (values.at_most(65535), None)
-        found[f"IPv4-{letter}-offset"] = (values.one_of(1, 2), 2)
-        found[f"IPv6-{letter}-offset"] = (values.number(6, 14), 12)
+        found[f"IP-{letter}-max"] = (at_most(65535), None)
+        found[f"IPv4-{letter}-offset"] = (one_of(1, 2), 2)
+        found[f"IPv6-{letter}-offset"] = (number(6, 14), 12)
         for duty in ("Send", "Recv"):
             found[f"CPU-{letter}-{duty}"] = (cpu, None)
     for name, word in _WORDS.items():
-        found[_SWITCHES[name]] = (values.switch, True)
+        found[_SWITCHES[name]] = (switch, True)
         for letter, least, most in (("s", 1024, 65535), ("d", 1, 49151)):
-            found[f"{word}-var-{letter}port"] = (values.mode, "fixed")
+            found[f"{word}-var-{letter}port"] = (mode, "fixed")
             found[f"{word}-{letter}port-min"] = (port, least)
             found[f"{word}-{letter}port-max"] = (port, most)
-    found["Promisc"] = (values.switch, False)
-    found["MEM-Channels"] = (values.number(1, 64), 1)
-    found["Stateful"] = (values.one_of(0, 1, 2), 0)
+    found["Promisc"] = (switch, False)
+    found["MEM-Channels"] = (number(1, 64), 1)
+    found["Stateful"] = (one_of(0, 1, 2), 0)
     for key in ("Enumerate-ports", "Enumerate-ips", "Responder-tuples"):
-        found[key] = (values.mode, "fixed")
+        found[key] = (mode, "fixed")
     return found
 
 

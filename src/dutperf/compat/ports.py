@@ -16,9 +16,9 @@ from pathlib import Path
 from dutperf.compat.conf import VERSIONS, Conf
 from dutperf.compat.requests import Gateways
 from dutperf.config import Testbed
-from dutperf.engine.cpus import existing_cpus
+from dutperf.engine.process import existing_cpus
 from dutperf.errors import InputError, SetupError
-from dutperf.procedures.taken_cpu import DeviceWatch
+from dutperf.procedures.cpu_contention import DeviceWatch
 from dutperf.protocol import Side
 
 TESTBED = "DUTPERF_TESTBED"

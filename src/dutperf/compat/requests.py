@@ -18,11 +18,11 @@ from dutperf.compat.conf import (
     LETTERS,
     Conf,
     ConfSide,
+    Mode,
     Range,
     addresses_of,
 )
-from dutperf.compat.values import Mode
-from dutperf.config.address_set import AddressSet, BitField, number
+from dutperf.config.hosts import AddressSet, BitField, number
 from dutperf.errors import InputError
 from dutperf.protocol import (
     AddressRange,

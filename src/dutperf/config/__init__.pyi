@@ -1,19 +1,15 @@
-from .campaign import Campaign
+from .campaign import Campaign, Preset, preset_keys, with_preset
 from .cell import Cell
-from .conformance import conformance_of
-from .deviating import deviations
+from .deviations import deviations
 from .document import located
-from .expansion import expand, resolved, resolved_again
-from .file_schemas import json_schemas
-from .loader import from_data, load_campaign, load_testbed, spec_from
-from .noticing import notices
-from .planned_testbed import PlannedTestbed
-from .presets import Preset, preset_keys, with_preset
-from .problem import CampaignError
+from .expansion import PlannedTestbed, expand, resolved, resolved_again
+from .fields import CampaignError
+from .loader import from_data, json_schemas, load_campaign, load_testbed, spec_from
 from .rate_sources import with_sources
+from .sizes import size_notices
 from .specs import ProcedureSpec
-from .standard_sizes import size_notices
 from .testbed import Testbed
+from .warnings import conformance_of, notices
 
 __all__ = [
     "Campaign",

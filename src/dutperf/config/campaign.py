@@ -7,15 +7,133 @@ written beside the results, is itself a valid campaign.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from dutperf.config.fields import Name, OneOrMore, Strict, distinct
 from dutperf.config.labs import LabKeys, LabOrName, lab_keys
-from dutperf.config.presets import Preset, preset_keys
-from dutperf.config.specs import ProcedureSpec
+from dutperf.config.loads import parse_rate_per_flow
+from dutperf.config.specs import (
+    SPECS,
+    FixedLoadKeys,
+    LatencySpec,
+    OutageSpec,
+    ProcedureSpec,
+    ThroughputSpec,
+)
 from dutperf.config.testbed import Testbed
+
+# Presets: ``standard`` is by the book, ``quick`` is for looking around.
+#
+# A preset gives times, repeats, tags and resolution. In a campaign file these are
+# defaults, and what a procedure says itself wins. Given with a file on the command line
+# they win over the file.
+
+
+Preset = Literal["standard", "quick"]
+
+_REPEATS = 20
+_QUICK_TAGS = 500  # the fewest of RFC 8219 7.2
+_QUICK_RESIDUAL_S = 0.3
+_BY_THE_BOOK = (
+    "trial_duration_s",
+    "settle_wait_s",
+    "residual_wait_s",
+    "restabilise_wait_s",
+    "resolution",
+    "step",
+    "repeats",
+    "tags",
+    "first_tag_s",
+    "overload_duration_s",
+    "reduced_duration_s",
+    "trigger_after_s",
+)
+_OF_REPEATS = {"repeats", "interval_width", "max_repeats"}
+
+
+def preset_keys(preset: Preset, procedure: Mapping[str, Any]) -> dict[str, Any]:
+    """What the preset says for a procedure with these keys; nothing of an unknown one.
+
+    Keys that depend on others are left to the defaults where the standard has none.
+    """
+    name = procedure.get("procedure")
+    spec = SPECS.get(name) if isinstance(name, str) else None
+    if spec is None:
+        return {}
+    found = _standard(spec) if preset == "standard" else _quick(spec, procedure)
+    if procedure.get("search") == "mlrsearch":
+        found["repeats"] = 1
+    if procedure.get("rfc2544_latency") is True:
+        found.pop("tags", None)
+    return {key: value for key, value in found.items() if key in spec.model_fields}
+
+
+def with_preset(campaign: Campaign, preset: Preset) -> Campaign:
+    """``campaign`` with what the preset says, whatever it said itself."""
+    procedures = [_replaced(spec, preset) for spec in campaign.procedures]
+    return campaign.model_copy(update={"procedures": procedures, "preset": preset})
+
+
+def _standard(spec: type[ProcedureSpec]) -> dict[str, Any]:
+    """RFC 2544 23 and 24, RFC 8219 7 and 12; the models' defaults are by the book."""
+    fields = spec.model_fields
+    found = {key: fields[key].default for key in _BY_THE_BOOK if key in fields}
+    if found["repeats"] == 1:
+        found["repeats"] = _REPEATS
+    return found
+
+
+def _quick(spec: type[ProcedureSpec], procedure: Mapping[str, Any]) -> dict[str, Any]:
+    found = {
+        "trial_duration_s": 1.0,
+        "settle_wait_s": 0.1,
+        "residual_wait_s": _residual_s(procedure),
+        "restabilise_wait_s": 0.1,
+        "resolution": "5%",
+        "step": "5%",
+        "repeats": 3 if issubclass(spec, FixedLoadKeys) else 1,
+        "overload_duration_s": 1.0,
+        "reduced_duration_s": 1.0,
+    }
+    if issubclass(spec, LatencySpec):
+        found |= {"tags": _tags(procedure), "first_tag_s": 0.2}
+    if issubclass(spec, OutageSpec):
+        found |= {"trial_duration_s": 20.0, "trigger_after_s": 1.0}
+    return found
+
+
+def _residual_s(procedure: Mapping[str, Any]) -> float:
+    """Long enough that frames later than the timeouts are seen."""
+    sweep = procedure.get("timeout_sweep_ms")
+    timeouts = [
+        procedure.get("frame_timeout_ms"),
+        *(sweep if isinstance(sweep, list) else []),
+    ]
+    known_ms = [t for t in timeouts if isinstance(t, int | float)]
+    return max(_QUICK_RESIDUAL_S, 2 * max(known_ms, default=0) / 1000)
+
+
+def _tags(procedure: Mapping[str, Any]) -> int:
+    """At most every other frame of the second."""
+    rate_fps = procedure.get("rate_fps")
+    if isinstance(rate_fps, str):
+        rate_fps = parse_rate_per_flow(rate_fps)
+    if not isinstance(rate_fps, int):
+        return _QUICK_TAGS
+    return max(1, min(_QUICK_TAGS, rate_fps // 2))
+
+
+def _replaced(spec: ProcedureSpec, preset: Preset) -> ProcedureSpec:
+    keys = {key: getattr(spec, key) for key in spec.model_fields_set}
+    given = {key: value for key, value in keys.items() if key not in _OF_REPEATS}
+    if isinstance(spec, ThroughputSpec):
+        given["goals"] = [
+            goal.model_copy(update={"duration_sum_s": None}) for goal in spec.goals
+        ]
+    return type(spec).model_validate(given | preset_keys(preset, given))
 
 
 def _testbed_kind(value: Any) -> str:  # noqa: ANN401 - raw YAML

@@ -7,8 +7,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Field
 
 from dutperf.catalogue import ProcedureName
-from dutperf.config.fields import Strict
-from dutperf.config.search_keys import AUTO
+from dutperf.config.fields import AUTO, Strict
 from dutperf.config.specs import Direction, ProcedureSpec, StreamKeys
 from dutperf.config.specs.procedure_keys import ProcedureKeys
 from dutperf.config.stateful_keys import Stateful

@@ -22,7 +22,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scalarbool import ScalarBoolean
 
-from dutperf.config.problem import (
+from dutperf.config.fields import (
     CampaignError,
     Keys,
     Problem,
@@ -31,8 +31,7 @@ from dutperf.config.problem import (
     shortened,
 )
 from dutperf.errors import InputError
-from dutperf.nesting import is_nested_too_deeply
-from dutperf.plain_files import read_plain
+from dutperf.plain_files import is_nested_too_deeply, read_plain
 
 _LARGEST_FILE_BYTES = 100_000
 _DEEPEST = 20

@@ -1,22 +1,73 @@
-"""The key ``encapsulation`` of a side: the tester itself is one end of a tunnel.
-
-RFC 8219 4.2 wants a second device for encapsulation, and recommends tests of each one
-alone. The tester then sends inside outer headers and expects them on that side; on the
-other one it speaks as the packets inside. The key is a name, or an object.
-
-encapsulation: ipv4-in-ipv6     encapsulation: {kind: gre, remote: "2001:db8::1"}
-"""
+"""The key ``mpls`` of a side: a label, or a stack of them, outermost first."""
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from dutperf.config.fields import Strict
+from dutperf.config.fields import KeyedError, Shorthand, Strict
 from dutperf.config.map_rule import MapRule
-from dutperf.config.problem import KeyedError
-from dutperf.protocol import VNI_END, Encapsulation, Ip, IpVersion, Mac, TunnelKind
+from dutperf.protocol import (
+    MAX_LABEL,
+    MAX_LABELS,
+    MAX_VLAN_TAGS,
+    MIN_LABEL,
+    SERVICE_VLAN_TPID,
+    VNI_END,
+    Encapsulation,
+    Ip,
+    IpVersion,
+    Mac,
+    MplsLabel,
+    TunnelKind,
+    VlanTags,
+)
+
+SideLabels = Annotated[
+    list[MplsLabel],
+    Field(max_length=MAX_LABELS),
+    Shorthand("label", MIN_LABEL, MAX_LABEL),
+]
+
+
+# The key ``vlan`` of a side: a VLAN id, a range of them, or tags, outermost first.
+#
+# A number is the id of an 802.1Q tag. Of two tags the outer one is 802.1ad's, unless it
+# says otherwise: ``[10, 100]`` is 100 inside the service VLAN 10. The ids of the outer
+# one may be a range, ``100-199``: each frame has one of these.
+
+
+_RANGE = re.compile(r"(\d{1,4})-(\d{1,4})")
+
+
+def _completed(tags: list[Any]) -> list[Any]:
+    tags = [_with_range(tag) for tag in tags]
+    if len(tags) == MAX_VLAN_TAGS and isinstance(tags[0], dict):
+        tags[0] = {"tpid": SERVICE_VLAN_TPID} | tags[0]
+    return tags
+
+
+def _with_range(tag: Any) -> Any:  # noqa: ANN401 - raw YAML
+    found = _RANGE.fullmatch(tag) if isinstance(tag, str) else None
+    return {"id": int(found[1]), "last_id": int(found[2])} if found else tag
+
+
+SideTags = Annotated[
+    VlanTags,
+    Shorthand("id", 0, 4094, _completed, r"[0-9]{1,4}-[0-9]{1,4}"),
+]
+
+
+# The key ``encapsulation`` of a side: the tester itself is one end of a tunnel.
+#
+# RFC 8219 4.2 wants a second device for encapsulation, and recommends tests of each one
+# alone. The tester then sends inside outer headers and expects them on that side; on
+# the other one it speaks as the packets inside. The key is a name, or an object.
+#
+# encapsulation: ipv4-in-ipv6     encapsulation: {kind: gre, remote: "2001:db8::1"}
+
 
 SideKind = Literal["ipv4-in-ipv6", "ipv6-in-ipv4", "gre", "vxlan"]
 _KINDS: dict[SideKind, TunnelKind] = {

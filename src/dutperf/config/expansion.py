@@ -2,33 +2,47 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
-from dutperf.config.beside import check_beside
+from dutperf.config.background_frames import check_beside
 from dutperf.config.campaign import Campaign
 from dutperf.config.cell import Cell
-from dutperf.config.entry import Entry
+from dutperf.config.cell_checks import (
+    check_hooks,
+    check_management,
+    check_routing,
+    check_tunnels,
+    empties_table,
+)
+from dutperf.config.fields import (
+    CampaignError,
+    KeyedError,
+    Keys,
+    Problem,
+    Strict,
+    repeated,
+)
 from dutperf.config.flows import directions, own_hosts
-from dutperf.config.fragments import check_fragmented
 from dutperf.config.frame_size import ALL_SIZES
-from dutperf.config.hooks_needed import check_hooks, empties_table
+from dutperf.config.hooks import CORES
 from dutperf.config.labs import LabKeys
-from dutperf.config.management import check_management
 from dutperf.config.paths import check_paths, path_flows
 from dutperf.config.phase2 import check_stateful
-from dutperf.config.planned_testbed import check_testbeds
-from dutperf.config.problem import KeyedError
-from dutperf.config.rate_sources import (
-    check_load,
-    check_load_over_time,
-    with_source,
+from dutperf.config.rate_sources import check_load, check_load_over_time, with_source
+from dutperf.config.room_for_frames import check_fragmented, check_sizes
+from dutperf.config.sizes import (
+    frame_versions,
+    largest_mtu,
+    most_header_bytes,
+    smallest_size,
+    standard_sizes,
 )
-from dutperf.config.routing import check_routing
-from dutperf.config.size_check import check_sizes
-from dutperf.config.sizes import most_header_bytes, smallest_size
 from dutperf.config.specs import (
     Direction,
     EstablishmentKeys,
@@ -40,19 +54,178 @@ from dutperf.config.specs import (
     TableCapacitySpec,
     ThroughputSpec,
 )
-from dutperf.config.specs.system_recovery_spec import OVERLOAD_PERCENT
-from dutperf.config.standard_sizes import (
-    frame_versions,
-    largest_mtu,
-    standard_sizes,
-)
+from dutperf.config.specs.load_specs import OVERLOAD_PERCENT
 from dutperf.config.stateful_keys import Stateful
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import Traffic
-from dutperf.config.tunnels import check_tunnels
 from dutperf.config.versions import IpVersions, default_versions
 from dutperf.errors import InputError
 from dutperf.protocol import DirectionName
+
+# One procedure of a campaign at one testbed, and how to say what is wrong with it.
+
+
+@dataclass(frozen=True)
+class Entry:
+    """``at``, the testbed's name, is empty if the campaign has no other."""
+
+    campaign: Campaign
+    index: int
+    testbed: Testbed
+    at: str
+
+    @property
+    def spec(self) -> ProcedureSpec:
+        """The procedure."""
+        return self.campaign.procedures[self.index]
+
+    @property
+    def ending(self) -> str:
+        """Of the ids of its cells."""
+        return f"@{self.at}" if self.at else ""
+
+    @contextmanager
+    def blamed(self, profile: Traffic | None = None) -> Iterator[None]:
+        """Tell of what is refused inside at which key and testbed that was.
+
+        Args:
+            profile: the one that it is about.
+
+        Raises:
+            CampaignError: instead of an InputError.
+        """
+        try:
+            yield
+        except CampaignError:
+            raise
+        except KeyedError as error:
+            keys = self._of_profile(error.keys, profile)
+            raise self._refusal(keys, error.what, error.hint) from None
+        except InputError as error:
+            raise self._refusal((), error.message, error.hint) from None
+
+    def _of_profile(self, keys: Keys, profile: Traffic | None) -> Keys:
+        """With the number of the profile, if there are several."""
+        if profile is None or keys[0] != "traffic" or len(self.spec.traffic) == 1:
+            return keys
+        each = len(self.spec.profiles) // len(self.spec.traffic)
+        number = self.spec.profiles.index(profile) // each
+        return ("traffic", number, *keys[1:])
+
+    def _refusal(self, keys: Keys, what: str, hint: str) -> CampaignError:
+        at = f"at {self.at}: " if self.at else ""
+        problem = Problem(("procedures", self.index, *keys), f"{at}{what}", hint)
+        return CampaignError(self.campaign.name, problem)
+
+
+# Where cells are to be measured: a testbed that stands, or a lab to be made.
+
+
+class PlannedTestbed(Strict):
+    """A testbed as it will be: of a lab the one that it would have on this machine."""
+
+    lab: LabKeys | None = Field(
+        default=None, description="the lab that is brought up; none: it stands already"
+    )
+    testbed: Testbed
+    cores: int | None = Field(
+        default=None, description="how many of the device's are active; none: as it is"
+    )
+
+    @property
+    def name(self) -> str:
+        """The name of the lab or testbed, by which testbeds are told apart."""
+        base = self.lab.testbed_name if self.lab else self.testbed.name
+        return base if self.cores is None else f"{base}-{self.cores}cores"
+
+    def with_cores(self, number: int) -> PlannedTestbed:
+        """The same with so many active cores: of a testbed that stands, another one.
+
+        Raises:
+            InputError: nothing sets them.
+        """
+        chosen = self.model_copy(update={"cores": number})
+        asked = chosen.as_asked(self.testbed)
+        return PlannedTestbed(
+            lab=self.lab, testbed=asked, cores=number if self.lab else None
+        )
+
+    def as_asked(self, testbed: Testbed) -> Testbed:
+        """``testbed``, which stands, with as many active cores as are asked for.
+
+        Raises:
+            InputError: nothing sets them.
+        """
+        if self.cores is None:
+            return testbed
+        command = testbed.hooks.set_cores
+        if command is None:
+            raise InputError(
+                f"{testbed.name} has no hook set_cores, which sets the active cores",
+                "add it to the testbed's hooks, or take the key cores out",
+            )
+        number = str(self.cores)
+        words = [
+            word.replace(CORES, number) if isinstance(word, str) else word
+            for word in command.command
+        ]
+        set_now = command.model_copy(update={"command": words})
+        hooks = testbed.hooks.model_copy(
+            update={
+                "before_campaign": [set_now, *testbed.hooks.before_campaign],
+                "set_cores": None,
+            }
+        )
+        device = testbed.device.model_copy(update={"cores": number})
+        cores = "1 active core" if self.cores == 1 else f"{number} active cores"
+        told = f"set to {cores} before the first trial"
+        return testbed.model_copy(
+            update={
+                "name": self.name,
+                "description": ", ".join(filter(None, [testbed.description, told])),
+                "hooks": hooks,
+                "device": device,
+            }
+        )
+
+
+def check_testbeds(campaign: Campaign, names: Sequence[str]) -> None:
+    """Each testbed is there once, procedures name no others, and all have work.
+
+    Raises:
+        CampaignError: they do not.
+    """
+    for problem in _problems(campaign, names):
+        raise CampaignError(campaign.name, problem)
+
+
+def _problems(campaign: Campaign, names: Sequence[str]) -> Iterator[Problem]:
+    key = "lab" if campaign.testbed is None else "testbed"
+    twice = repeated(names)
+    if twice is not None:
+        yield Problem(
+            (key, twice),
+            f"{names[twice]} is listed twice: testbeds are told apart by their names",
+            "take one out; of a testbed, or change its key name",
+        )
+    for index, spec in enumerate(campaign.procedures):
+        for number, name in enumerate(spec.testbeds):
+            if name not in names:
+                near = difflib.get_close_matches(name, names, n=1)
+                listed = ", ".join(names)
+                known = f"did you mean {near[0]}?" if near else f"it has {listed}"
+                yield Problem(
+                    ("procedures", index, "testbeds", number),
+                    f"{name} is no testbed of this campaign; {known}",
+                    f"correct it, or add it to the campaign's {key}",
+                )
+    for number, name in enumerate(names):
+        if not any(spec.is_for(name) for spec in campaign.procedures):
+            yield Problem(
+                (key, number),
+                f"{name} is in the testbeds of no procedure",
+                "take it out, or add it to the testbeds of a procedure",
+            )
 
 
 def expand(campaign: Campaign, *testbeds: Testbed) -> list[Cell]:

@@ -7,12 +7,14 @@ because the loader puts it behind file, line and key.
 from __future__ import annotations
 
 import ipaddress
+import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -23,12 +25,15 @@ from pydantic import (
     Field,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
+    PlainValidator,
     Tag,
+    WithJsonSchema,
     model_validator,
 )
 from pydantic_core import CoreSchema, core_schema
 
-from dutperf.errors import SetupError
+from dutperf.errors import InputError, SetupError
+from dutperf.stats import LOOKS
 
 _LONGEST_SECRET = 4096
 
@@ -253,4 +258,227 @@ Ipv6 = Annotated[
     str,
     AfterValidator(_ip_checker(6)),
     Field(json_schema_extra={"format": "ipv6"}),
+]
+
+
+# What is wrong with a key, as data: the sentence is made where it is told.
+
+
+Keys = tuple[str | int, ...]
+"""Where a value stands: keys of blocks and indices of lists, from the top."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing wrong with a document: where, what (a sentence), what to do."""
+
+    keys: Keys
+    what: str
+    hint: str = ""
+
+
+class KeyedError(InputError, ValueError):
+    """A value that cannot be used; ``keys`` lead to it from the block that was checked.
+
+    A ValueError as well, so that a model may raise it while it is being made.
+    """
+
+    def __init__(self, keys: Keys, what: str, hint: str = "") -> None:
+        super().__init__(f"{dotted(keys)}: {what}", hint)
+        self.keys = keys
+        self.what = what
+
+
+class CampaignError(InputError):
+    """A campaign that can be read, but not measured where it says.
+
+    It names the campaign and the key; with ``located`` around also file and line.
+    """
+
+    def __init__(self, campaign: str, problem: Problem) -> None:
+        key = dotted(problem.keys)
+        super().__init__(f"campaign {campaign}: {key}: {problem.what}", problem.hint)
+        self.problem = problem
+
+
+def dotted(keys: Keys) -> str:
+    """``left.ipv4.address``, ``procedures[0].frame_size``."""
+    text = ""
+    for key in keys:
+        text += f"[{key}]" if isinstance(key, int) else f".{printable(key)}"
+    return text.removeprefix(".")
+
+
+def printable(key: str) -> str:
+    """``key`` as a message names it: short, on one line."""
+    return shortened(key if key.isprintable() and key else repr(key))
+
+
+def shortened(text: str) -> str:
+    """``text``, of at most 60 characters."""
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+# A list of objects that may also be written as numbers, or as one of them.
+#
+# vlan: 10     vlan: [10, 100]     vlan: [{id: 10, pcp: 5}]
+
+
+@dataclass(frozen=True)
+class Shorthand:
+    """Marks such a list; a number stands for its object's ``key``.
+
+    least, most: range of the key, for the schema.
+    complete: what is left out of several objects, if anything is.
+    pattern: of a text that stands for the key, too, for the schema; complete reads it.
+    """
+
+    key: str
+    least: int
+    most: int
+    complete: Callable[[list[Any]], list[Any]] = lambda objects: objects
+    pattern: str | None = None
+
+    def __get_pydantic_core_schema__(
+        self, source: type[Any], handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(
+            self._listed, handler(source)
+        )
+
+    def __get_pydantic_json_schema__(
+        self, listed: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        schema = handler(listed)
+        short: list[Any] = [
+            {"type": "integer", "minimum": self.least, "maximum": self.most}
+        ]
+        if self.pattern:
+            short.append({"type": "string", "pattern": f"^({self.pattern})$"})
+        one: dict[str, list[Any]] = {"anyOf": [*short, schema["items"]]}
+        return {"anyOf": [*one["anyOf"], schema | {"items": one}]}
+
+    def _listed(self, value: Any) -> Any:  # noqa: ANN401 - raw YAML
+        listed = value if isinstance(value, list) else [value]
+        return self.complete(
+            [{self.key: each} if _is_number(each) else each for each in listed]
+        )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+# What keys of a search may say: widths, repeats, goals.
+
+
+Search = Literal["narrowed", "classic", "verified", "mlrsearch"]
+Auto = Literal["auto"]
+AUTO: Auto = "auto"
+
+_MOST_REPEATS = 1000
+_GOAL = r"([0-9]{1,2}(?:\.[0-9]{1,7})?)%?(?::([0-9]{1,2}(?:\.[0-9]{1,7})?)%?)?"
+
+
+def _check_width(text: str) -> str:
+    if not re.fullmatch(r"[0-9]{1,12}|[0-9]{1,3}(\.[0-9]{1,9})?%", text):
+        raise ValueError(
+            "must be a percentage like '0.1%' or whole frames per second like 1000, "
+            f"not {text!r}"
+        )
+    number = float(text.removesuffix("%"))
+    if number == 0:
+        raise ValueError("must be above 0: no search can end there")
+    if text.endswith("%") and number >= 100:
+        raise ValueError(f"must be below 100%, not {text}")
+    return text
+
+
+Width = Annotated[
+    str,
+    NumberAsText,
+    AfterValidator(_check_width),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?%$|^[0-9]+$"},
+                {"type": "integer", "minimum": 1},
+            ]
+        }
+    ),
+]
+"""How close two rates must come."""
+
+
+def _check_repeats(value: Any) -> Any:  # noqa: ANN401 - raw YAML
+    if value == AUTO or (type(value) is int and 1 <= value <= _MOST_REPEATS):
+        return value
+    raise ValueError(
+        f"must be a whole number from 1 to {_MOST_REPEATS}, or auto, not {value!r}"
+    )
+
+
+RepeatCount = Annotated[
+    int | Auto,
+    PlainValidator(_check_repeats),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 1, "maximum": _MOST_REPEATS},
+                {"const": AUTO},
+            ]
+        }
+    ),
+]
+
+
+def _check_looks(number: int) -> int:
+    if number not in LOOKS:
+        known = ", ".join(map(str, LOOKS))
+        raise ValueError(f"must be one of {known}, not {number}")
+    return number
+
+
+MostRepeats = Annotated[int, AfterValidator(_check_looks)]
+
+
+class GoalSpec(Strict):
+    """What a rate must hold to be a result of MLRsearch (RFC 9971 4.6)."""
+
+    loss_percent: Annotated[float, Field(ge=0, lt=100)] = Field(
+        default=0, description="how much of a trial's frames may be lost, in percent"
+    )
+    exceed_percent: Annotated[float, Field(ge=0, lt=100)] = Field(
+        default=0,
+        description="in how much of the time more may be lost, in percent",
+    )
+    duration_sum_s: Annotated[float, Field(gt=0, le=864_000)] | None = Field(
+        default=None,
+        description="how long a rate is measured until it is decided; default: one "
+        "trial, or as many as it takes to tolerate one that lost more",
+    )
+
+    def duration_sum(self, trial_s: float) -> float:
+        """In seconds, with trials of ``trial_s``."""
+        if self.duration_sum_s is not None:
+            return self.duration_sum_s
+        if not self.exceed_percent:
+            return trial_s
+        return trial_s * math.ceil(100 / Fraction(str(self.exceed_percent)))
+
+
+def _goal(text: str) -> Mapping[str, Any]:
+    found = re.fullmatch(_GOAL, text.strip())
+    if not found:
+        raise ValueError(
+            "must be the loss that is tolerated, and in how much of the time it may be "
+            f"more: 0, 0.5% or 0.5%:50%, not {text!r}"
+        )
+    loss, exceed = found.groups()
+    return {"loss_percent": float(loss), "exceed_percent": float(exceed or 0)}
+
+
+Goal = Annotated[
+    GoalSpec,
+    Short(kind=str, expand=_goal, schema={"type": "string", "pattern": f"^{_GOAL}$"}),
 ]

@@ -8,19 +8,248 @@ translated: from own address to own address.
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from dutperf.config.address_set import AddressSet
-from dutperf.config.placement import destinations, hosts
-from dutperf.config.problem import KeyedError, Keys
-from dutperf.config.testbed import RealAddress, Testbed
+from dutperf.config.fields import KeyedError, Keys
+from dutperf.config.hosts import AddressSet, BitField, HostField, Mode, number, overlap
+from dutperf.config.side import RealAddress
+from dutperf.config.testbed import Testbed
+from dutperf.config.traffic import Traffic
 from dutperf.config.versions import IpVersions, version_of
 from dutperf.protocol import DirectionName, IpVersion, Side
 
-if TYPE_CHECKING:  # compat has no use for it, and its commands start fast
+if TYPE_CHECKING:
     from dutperf.config.cell import Cell
+
+
+# Where in an address its hosts and networks vary, and whether they may.
+#
+# Hosts (paper 003): the last 8 or 16 bits of an IPv4 address, bits 96-111 of an IPv6
+# address, or the bits that the profile names. Networks (RFC 2544 12): bits 16-23 of
+# IPv4, bits 56-63 of IPv6. An IPv6 address that embeds the side's IPv4 address in its
+# last 32 bits (RFC 6052, a /96 prefix) varies where that does.
+
+
+MAX_NEIGHBOURS = 65536
+"""Addresses of one side for which the tester answers ARP and ND."""
+
+_NETWORK_PLACE: dict[IpVersion, int] = {4: 16, 6: 56}
+_NETWORK_BITS = 8
+_IPV4_IN_IPV6 = 96
+_HOST_WIDTHS: dict[IpVersion, tuple[int, ...]] = {4: (8, 16), 6: (16,)}
+_HOST_END: dict[IpVersion, int] = {4: 32, 6: 112}
+_NOT_UNICAST: dict[IpVersion, tuple[str, ...]] = {
+    4: ("0.0.0.0/8", "127.0.0.0/8", "224.0.0.0/3"),
+    6: ("::/127", "ff00::/8"),
+}
+
+
+def hosts(testbed: Testbed, traffic: Traffic, side: Side, base: str) -> AddressSet:
+    """All addresses of ``side`` that ``base``, its own or virtual one, stands for.
+
+    Raises:
+        InputError: the varying field does not fit the address; names the key.
+    """
+    rule = testbed.sides[side].map_rule
+    if rule:
+        return rule.customers(base)
+    field = traffic.addresses.of(side)
+    if field is None:
+        return AddressSet(base)
+    embeds = _embeds_ipv4(testbed, side, base)
+    found = AddressSet(base, (_host_bits(field, side, base, embeds=embeds),))
+    _check_hosts(testbed, side, found)
+    return found
+
+
+def tunnel_ends(local: str, hosts: AddressSet) -> list[AddressSet]:
+    """The outer IPv6 addresses of ``hosts``, one set a field that varies.
+
+    Their bits stand as far from the end as in the hosts' own addresses.
+    """
+    moved = 128 - hosts.bits
+    return [
+        AddressSet(local, (field._replace(offset=field.offset + moved),))
+        for field in hosts.fields
+    ]
+
+
+def destinations(
+    testbed: Testbed, traffic: Traffic, side: Side, base: str
+) -> AddressSet:
+    """Where frames for ``side`` go: ``hosts`` in each of its networks.
+
+    Raises:
+        InputError: as ``hosts``; or networks do not fit the address.
+    """
+    found = hosts(testbed, traffic, side, base)
+    count = traffic.networks.of(side)
+    if count == 1:
+        return found
+    embeds = _embeds_ipv4(testbed, side, base)
+    bits = _network_bits(count, side, base, embeds=embeds)
+    for other in found.fields:
+        if overlap(bits, other):
+            raise _networks_in_hosts(side, base, bits, other)
+    everywhere = AddressSet(base, (*found.fields, bits))
+    _check_device(testbed, ("traffic", "networks", side), everywhere)
+    return everywhere
+
+
+def _host_bits(field: HostField, side: Side, base: str, *, embeds: bool) -> BitField:
+    mode = "random" if field.mode == "fixed" else field.mode
+    if field.hosts:
+        return _hosts_from(field.hosts, side, base, mode, embeds=embeds)
+    place = field.ipv4_place
+    if embeds and field.ipv6_offset is None:
+        place += _IPV4_IN_IPV6
+    elif ":" in base:
+        place = field.ipv6_place
+    return BitField(place, field.bits, field.min or 0, field.max or 0, mode)
+
+
+def _hosts_from(
+    count: int, side: Side, base: str, mode: Mode, *, embeds: bool
+) -> BitField:
+    """``count`` addresses from ``base`` on, in the fewest bits that hold them."""
+    version: IpVersion = 6 if ":" in base and not embeds else 4
+    end = _HOST_END[version] + (_IPV4_IN_IPV6 if embeds else 0)
+    left = 0
+    for width in _HOST_WIDTHS[version]:
+        bits = BitField(end - width, width, 0, 0, mode)
+        first = AddressSet(base).value(bits)
+        most = 2**width - 1 - (version == 4)  # IPv4: all ones is the broadcast address
+        left = max(most - first + 1, 0)
+        if count <= left:
+            return bits._replace(min=first, max=first + count - 1)
+    raise KeyedError(
+        ("traffic", "addresses", side),
+        f"from {base} on there are {left} addresses, fewer than {count} hosts",
+        "ask for fewer hosts (--addresses), give the side a lower address in the "
+        "testbed, or name the bits with width, min and max",
+    )
+
+
+def _network_bits(count: int, side: Side, base: str, *, embeds: bool) -> BitField:
+    """``count`` networks from the address's own on; 256 are all."""
+    place = _NETWORK_PLACE[6 if ":" in base and not embeds else 4]
+    place += _IPV4_IN_IPV6 if embeds else 0
+    bits = BitField(place, _NETWORK_BITS, 0, count - 1, "random")
+    first = 0 if count == 2**_NETWORK_BITS else AddressSet(base).value(bits)
+    if first + count > 2**_NETWORK_BITS:
+        raise KeyedError(
+            ("traffic", "networks", side),
+            f"from the network of {base} on (its bits {place} "
+            f"to {place + 7} are {first}) there are {256 - first}, fewer than {count}",
+            "ask for fewer networks, for all 256, or give the side an address in a "
+            "lower network in the testbed",
+        )
+    return bits._replace(min=first, max=first + count - 1)
+
+
+def _embeds_ipv4(testbed: Testbed, side: Side, base: str) -> bool:
+    real = testbed.sides[side].ip(4)
+    if real is None or ":" not in base:
+        return False
+    return number(base) % 2**32 == number(real.address)
+
+
+def _check_hosts(testbed: Testbed, side: Side, found: AddressSet) -> None:
+    keys = ("traffic", "addresses", side)
+    (bits,) = found.fields
+    count = bits.max - bits.min + 1
+    if count > MAX_NEIGHBOURS:
+        raise KeyedError(
+            keys,
+            f"{count} addresses are more than the {MAX_NEIGHBOURS} that the "
+            "tester answers ARP and neighbour discovery for",
+            "narrow min and max",
+        )
+    _check_device(testbed, keys, found)
+    _check_other_side(testbed, side, found)
+    for network in map(ipaddress.ip_network, _NOT_UNICAST[found.version]):
+        if found.meets(network):
+            raise KeyedError(
+                keys,
+                f"{found.lowest} to {found.highest} reaches into {network}, "
+                "which holds no addresses of hosts",
+                "narrow min and max, or let lower bits vary",
+            )
+    _check_host_part(keys, found, bits)
+
+
+def _check_device(testbed: Testbed, keys: Keys, found: AddressSet) -> None:
+    """Ports that are connected to each other are their own next hops: no device."""
+    sides = [side.ip(found.version) for side in testbed.sides.values()]
+    own = {side.address for side in sides if side}
+    for name, side in testbed.sides.items():
+        real = side.ip(found.version)
+        if not real or real.gateway is None or real.gateway in own:
+            continue
+        if found.reaches(number(real.gateway)):
+            raise KeyedError(
+                keys,
+                f"the addresses from {found.lowest} to {found.highest} include "
+                f"{real.gateway}, the device under test itself "
+                f"({name}.ipv{found.version}.gateway)",
+                "begin above it: give the tester a higher address in the testbed, or "
+                "use another min",
+            )
+
+
+def _check_other_side(testbed: Testbed, side: Side, found: AddressSet) -> None:
+    other: Side = "right" if side == "left" else "left"
+    real = testbed.sides[other].ip(found.version)
+    virtual = testbed.sides[other].virtual(found.version)
+    for kind, address in (("address", real and real.address), ("virtual", virtual)):
+        if address and found.reaches(number(address)):
+            raise KeyedError(
+                ("traffic", "addresses", side),
+                f"the addresses from {found.lowest} to "
+                f"{found.highest} include {address}, which stands for the other side "
+                f"({other}.ipv{found.version}.{kind})",
+                "narrow min and max, or let other bits vary",
+            )
+
+
+def _check_host_part(keys: Keys, found: AddressSet, bits: BitField) -> None:
+    """Neither the network's own address nor, in IPv4, its broadcast address."""
+    if found.version == 6:
+        if found.reaches(0, 64):
+            raise _no_host(keys, found, "whose last 64 bits are 0 (routers' own)")
+        return
+    at_the_end = bits.offset + bits.width == found.bits
+    host_bits = max(8, bits.width) if at_the_end else 8
+    if found.reaches(0, host_bits):
+        raise _no_host(keys, found, f"whose last {host_bits} bits are 0 (the network)")
+    if found.reaches(2**host_bits - 1, host_bits):
+        raise _no_host(keys, found, f"whose last {host_bits} bits are 1 (broadcast)")
+
+
+def _no_host(keys: Keys, found: AddressSet, which: str) -> KeyedError:
+    return KeyedError(
+        keys,
+        f"the addresses from {found.lowest} to {found.highest} include one {which}",
+        "narrow min and max: 2 to 254 in the last 8 bits, 2 to 65534 in the last 16",
+    )
+
+
+def _networks_in_hosts(
+    side: Side, base: str, networks: BitField, hosts_: BitField
+) -> KeyedError:
+    last = hosts_.offset + hosts_.width - 1
+    return KeyedError(
+        ("traffic", "networks", side),
+        f"the networks take bits {networks.offset} to "
+        f"{networks.offset + 7} of {base}, and its hosts vary in bits {hosts_.offset} "
+        f"to {last}",
+        "use networks without addresses, or hosts in the last 8 bits only: at most 253 "
+        "in IPv4 (width: 8)",
+    )
+
 
 StreamName = Literal["foreground", "background", "beside"]
 

@@ -9,7 +9,8 @@ from pydantic import Discriminator, Field, Tag
 
 from dutperf.config.fields import Name, Strict
 from dutperf.errors import InputError
-from dutperf.naming import lab_name
+from dutperf.protocol import PortSpec
+from dutperf.visible import lab_name
 
 _OWN_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9-]{0,15}")
 """Namespaces, sockets and their paths are called so, too: there is room for that."""
@@ -84,3 +85,15 @@ LabOrName = Annotated[
 def lab_keys(given: str | LabKeys) -> LabKeys:
     """A lab however it was given."""
     return LabKeys(name=given) if isinstance(given, str) else given
+
+
+# How many frames the tester can have on their way through a kernel port.
+#
+# Over a kernel interface a sent frame keeps one of the tester's buffers until the
+# device has freed it. What the device queues must be less than that, or the queue never
+# overflows: the tester stands still instead, and the device never loses a frame
+# (``docs/adr/0003-kernel-sockets.md``).
+
+
+IN_FLIGHT_FRAMES: int = PortSpec.model_fields["in_flight_frames"].default
+"""Of one port, with AF_XDP as with AF_PACKET: the plan leaves the engine's default."""

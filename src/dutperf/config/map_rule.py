@@ -20,9 +20,8 @@ from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from dutperf.config.address_set import AddressSet, BitField
-from dutperf.config.fields import Strict
-from dutperf.config.problem import KeyedError
+from dutperf.config.fields import KeyedError, Strict
+from dutperf.config.hosts import AddressSet, BitField
 from dutperf.protocol import FieldCopy, FieldVariation, FollowingBits
 
 _INTERFACE_ID = 64

@@ -12,14 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from dutperf.config.address_set import AddressSet, BitField, number
+from dutperf.config.fields import KeyedError, Keys, dotted
 from dutperf.config.flows import Flow, directions, ends, flows, own_hosts
-from dutperf.config.problem import KeyedError, Keys, dotted
+from dutperf.config.hosts import AddressSet, BitField, number
 from dutperf.config.testbed import Testbed
 from dutperf.config.traffic import PortPattern
 from dutperf.config.versions import translates
 from dutperf.protocol import DirectionName, Side, port_name
-from dutperf.protocol.stream_path import differing_bits
+from dutperf.protocol.stream_parts import differing_bits
 
 if TYPE_CHECKING:  # compat has no use for it, and its commands start fast
     from dutperf.config.cell import Cell

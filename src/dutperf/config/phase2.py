@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dutperf.config.cell import Cell
-from dutperf.config.problem import KeyedError
+from dutperf.config.fields import KeyedError
 from dutperf.config.stateful_keys import MARGIN, Stateful
 from dutperf.config.testbed import Testbed
 from dutperf.config.versions import version_of

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from dutperf.config.campaign import Preset, preset_keys
 from dutperf.config.cell import Cell
-from dutperf.config.load_shape import LoadShape
-from dutperf.config.presets import Preset, preset_keys
-from dutperf.config.problem import KeyedError
-from dutperf.config.rate_reference import MOST_FPS
+from dutperf.config.fields import KeyedError
+from dutperf.config.loads import MOST_FPS, LoadShape
 from dutperf.config.specs import (
     ConnectionRateSpec,
     ProcedureSpec,

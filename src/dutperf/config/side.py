@@ -15,18 +15,18 @@ from pydantic import (
     model_validator,
 )
 
-from dutperf.config.encapsulation import KeyOfASide
+from dutperf.config.encapsulation import KeyOfASide, SideLabels, SideTags
 from dutperf.config.fields import (
     InterfaceName,
     Ipv4,
     Ipv6,
+    KeyedError,
+    Keys,
     PciAddress,
     Strict,
+    dotted,
 )
 from dutperf.config.map_rule import MapRule
-from dutperf.config.mpls import SideLabels
-from dutperf.config.problem import KeyedError, Keys, dotted
-from dutperf.config.vlan import SideTags
 from dutperf.protocol import (
     MAX_PAIRS,
     Encapsulation,

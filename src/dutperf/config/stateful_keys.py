@@ -18,16 +18,11 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, field_validator
 
-from dutperf.config.fields import OneOrMore, Strict, repeated
+from dutperf.config.fields import KeyedError, OneOrMore, Strict, repeated
 from dutperf.config.hosts import Addresses
-from dutperf.config.problem import KeyedError
-from dutperf.config.rate_reference import (
-    ConnectionRate,
-    RateReference,
-    parse_rate_reference,
-)
+from dutperf.config.loads import ConnectionRate, RateReference, parse_rate_reference
 from dutperf.protocol import DirectionName, Side
-from dutperf.protocol.tuple_messages import MAX_COMBINATIONS, ExpectedAddresses
+from dutperf.protocol.stream_parts import MAX_COMBINATIONS, ExpectedAddresses
 
 SOURCE_PORTS = "10000-49999"
 """RFC 9693 4.1: the larger range, a few ten thousand."""

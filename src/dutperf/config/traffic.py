@@ -12,18 +12,12 @@ from typing import Annotated, Any, Final, Literal, Self, get_args
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
-from dutperf.config.beside import Beside, BesidePercent
+from dutperf.config.background_frames import Beside, BesidePercent
 from dutperf.config.fields import Listed, Name, NumberAsText, Short, Strict
-from dutperf.config.flow_count import (
-    MOST_FLOWS,
-    FlowCount,
-    FlowsBy,
-    spread_over,
-)
+from dutperf.config.frame_size import ImixSizes
 from dutperf.config.hosts import Addresses, HostAddresses
-from dutperf.config.imix import ImixSizes
-from dutperf.config.load_shape import LoadShape
-from dutperf.config.ports import Ports
+from dutperf.config.loads import LoadShape
+from dutperf.config.ports import MOST_FLOWS, FlowCount, FlowsBy, Ports, spread_over
 from dutperf.protocol import (
     MAX_IPV4_OPTIONS,
     MAX_IPV6_HEADERS,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from dutperf.results.machine_check import CheckVerdict as Verdict
-from dutperf.results.machine_check import MachineCheck as Check
+from dutperf.results.environment import CheckVerdict as Verdict
+from dutperf.results.environment import MachineCheck as Check
 
 __all__ = ["SHARED_DRIVERS", "Check", "Machine", "Verdict", "cpus_in", "listed"]
 

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 from dutperf.config import Testbed
 from dutperf.doctor.check import SHARED_DRIVERS, Check, Machine
-from dutperf.doctor.clock_sync import Offset, engine_offset_ns, synchrony_check
-from dutperf.doctor.cpu_checks import cpu_checks, missing_check
-from dutperf.doctor.kernel_checks import drops_check, kernel_checks, softnet_counts
-from dutperf.doctor.leftovers import leftover_checks
-from dutperf.doctor.memory_checks import memory_checks
-from dutperf.doctor.port_checks import Ask, ask, port_checks
-from dutperf.doctor.preemptions import Watch, preemption_checks, watch
-from dutperf.doctor.shared_cpus import Sharing, sharing_check
-from dutperf.doctor.versions import version_check
-from dutperf.engine.cpus import existing_cpus
+from dutperf.doctor.cpu_checks import (
+    Watch,
+    cpu_checks,
+    missing_check,
+    preemption_checks,
+    watch,
+)
+from dutperf.doctor.machine_checks import (
+    Offset,
+    Sharing,
+    drops_check,
+    engine_offset_ns,
+    kernel_checks,
+    leftover_checks,
+    memory_checks,
+    sharing_check,
+    softnet_counts,
+    synchrony_check,
+)
+from dutperf.doctor.port_checks import Ask, ask, port_checks, version_check
+from dutperf.engine.process import existing_cpus
 from dutperf.lab import topology
 from dutperf.lab.cpus import plan_cpus
 from dutperf.lab.presence import present

@@ -11,9 +11,13 @@ import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from dutperf import __version__
 from dutperf.config import Testbed
-from dutperf.config.testbed import InterfacePort, PciPort
+from dutperf.config.side import InterfacePort, PciPort
 from dutperf.doctor.check import SHARED_DRIVERS, Check, Machine
+from dutperf.errors import DutperfError
+from dutperf.programs import find_engine
+from dutperf.versions import engine_versions
 
 Ask = Callable[[Sequence[str]], str | None]
 """Runs a command; what it printed, None if it could not or failed."""
@@ -255,4 +259,27 @@ def _node(machine: Machine, name: str, address: str, cpus: set[int]) -> Check:
         "each frame crosses the link between the sockets: fewer frames, longer delays",
         "choose cores of the NIC's node: cat "
         f"/sys/devices/system/node/node{node}/cpulist",
+    )
+
+
+# Whether engine and package belong together.
+
+
+def version_check(answer: Ask = ask, find: Callable[[], object] = find_engine) -> Check:
+    """The engine says its version without starting."""
+    try:
+        program = str(find())
+    except DutperfError as error:
+        return Check(
+            "versions", "bad", error.message, "nothing can be sent", error.hint
+        )
+    engine, _ = engine_versions(answer([program, "--version"]) or "")
+    if engine == __version__:
+        return Check("versions", "good", f"engine and package {__version__}")
+    return Check(
+        "versions",
+        "bad",
+        f"engine {engine}, package {__version__}",
+        "they may not understand each other",
+        "run 'make setup' again",
     )

@@ -2,27 +2,247 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
+import io
 import json
-from collections.abc import Mapping
-from pathlib import Path
+import re
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from dutperf import __version__
 from dutperf.errors import InputError
-from dutperf.evidence.archive import (
-    ENDING,
-    MANIFEST,
-    SIGNATURE,
-    SUMS,
-    Sign,
-    packed,
-    write_new,
-)
+from dutperf.plain_files import open_plain
 from dutperf.results import load_environments, load_journal, load_results
 from dutperf.results.directory import CAMPAIGN, RESULTS
 from dutperf.results.environment import Environment
 from dutperf.results.journal import JOURNAL
-from dutperf.results.loading import read_bytes
+from dutperf.results.storage import read_bytes, storing
+
+# One file with all that a result rests on: packed the same each time, opened warily.
+#
+# ``NAME.evidence.tar.gz`` holds one folder of plain files: those of a results
+# directory, ``manifest.json``, and ``SHA256SUMS`` of all of them, which ``sha256sum
+# -c`` reads, too. Names are sorted, times and owners are zero, so the same files make
+# the same archive, but for ``SHA256SUMS.sig``, if it is signed.
+#
+# An archive comes from somebody else. Nothing of it is written anywhere before its
+# names and sizes were looked at: no links, no paths that lead out, nothing twice, no
+# bomb.
+
+
+SUMS = "SHA256SUMS"
+SIGNATURE = f"{SUMS}.sig"
+MANIFEST = "manifest.json"
+ENDING = ".evidence.tar.gz"
+MOST_FILES = 10_000
+MOST_BYTES = 2**31
+"""Of all files together, unpacked."""
+_HEADER_BYTES = 1 << 14
+"""Of all that stands before the content of one file."""
+_NAME_BYTES = 255
+_LEVELS = 32
+_LINE = re.compile(r"([0-9a-f]{64})  ([^\n]+)")
+_DAMAGED = (
+    "it was damaged on its way, or it is no evidence of dutperf: ask for it again"
+)
+
+Sign = Callable[[bytes], bytes]
+Files = Mapping[str, bytes]
+"""By their names in the archive's folder, as "frames/left.pcap"."""
+
+
+def sums_of(files: Files) -> str:
+    """What ``SHA256SUMS`` says of ``files``, sorted by name."""
+    return "".join(
+        f"{hashlib.sha256(content).hexdigest()}  {name}\n"
+        for name, content in sorted(files.items())
+    )
+
+
+def wrong_sums(files: Files) -> list[str]:
+    """Where ``files`` are not those that their ``SHA256SUMS`` is of, in sentences."""
+    told: dict[str, str] = {}
+    wrong = []
+    for line in files[SUMS].decode(errors="replace").splitlines():
+        found = _LINE.fullmatch(line)
+        if found is None or found[2] in told:
+            wrong.append(f"{SUMS}: this line is no sum of one file: {line[:80]!r}")
+        else:
+            told[found[2]] = found[1]
+    for name, digest in sorted(told.items()):
+        if name not in files:
+            wrong.append(f"{name} is missing: {SUMS} has its sum")
+        elif hashlib.sha256(files[name]).hexdigest() != digest:
+            wrong.append(f"{name} was changed: its SHA-256 sum is another one")
+    unknown = sorted(set(files) - set(told) - {SUMS, SIGNATURE})
+    return [*wrong, *(f"{name} was added: {SUMS} does not have it" for name in unknown)]
+
+
+def packed(
+    name: str, files: Files, about: Mapping[str, Any], sign: Sign | None = None
+) -> bytes:
+    """An archive of ``files``; ``about``: what its manifest says.
+
+    Args:
+        name: of its folder.
+        files: without manifest and sums.
+        about: plain data.
+        sign: makes the signature of the sums; None: there is none.
+    """
+    manifest = json.dumps({**about, "files": sorted(files)}, indent=2) + "\n"
+    whole = {**files, MANIFEST: manifest.encode()}
+    whole[SUMS] = sums_of(whole).encode()
+    if sign:
+        whole[SIGNATURE] = sign(whole[SUMS])
+    stream = io.BytesIO()
+    with (
+        gzip.GzipFile(fileobj=stream, mode="wb", mtime=0, filename="") as packing,
+        tarfile.open(fileobj=packing, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for member, content in sorted(whole.items()):
+            record = tarfile.TarInfo(f"{name}/{member}")
+            record.size, record.mode = len(content), 0o644
+            archive.addfile(record, io.BytesIO(content))
+    return stream.getvalue()
+
+
+def opened(path: Path, most_bytes: int = MOST_BYTES) -> dict[str, bytes]:
+    """The files of an archive; nothing is written.
+
+    Raises:
+        InputError: it is none, or not one that dutperf packs.
+    """
+    try:
+        with (
+            open_plain(path) as file,
+            gzip.GzipFile(fileobj=file) as unpacking,
+        ):
+            return dict(_members(unpacking, path, most_bytes))
+    except FileNotFoundError:
+        raise InputError(
+            f"{path} does not exist", "give an archive, or a results directory"
+        ) from None
+    except (
+        tarfile.TarError,
+        EOFError,
+        zlib.error,
+        ValueError,
+        RecursionError,  # headers of headers of headers
+    ) as error:
+        raise InputError(f"{path} cannot be unpacked: {error}", _DAMAGED) from error
+    except OSError as error:  # a file that is no gzip is one, too
+        told = error.strerror or error
+        raise InputError(f"cannot read {path}: {told}", _DAMAGED) from error
+
+
+class _Headers(io.BufferedIOBase):
+    """What tarfile reads of an archive, which would be headers of any size."""
+
+    def __init__(self, file: gzip.GzipFile) -> None:
+        self._file = file
+        self.left = _HEADER_BYTES
+
+    def read(self, size: int | None = -1) -> bytes:
+        assert size is not None  # noqa: S101 - tarfile says how much
+        self.left -= size
+        if size < 0 or self.left < 0:
+            raise tarfile.ReadError(
+                f"a header has more than {_HEADER_BYTES:,} bytes, or none can be read"
+            )
+        return self._file.read(size)
+
+    def seek(self, place: int, whence: int = io.SEEK_SET) -> int:
+        return self._file.seek(place, whence)
+
+    def tell(self) -> int:
+        return self._file.tell()
+
+
+def _members(
+    unpacking: gzip.GzipFile, path: Path, most_bytes: int
+) -> Iterator[tuple[str, bytes]]:
+    seen: set[str] = set()
+    folders: set[str] = set()
+    left = most_bytes
+    headers = _Headers(unpacking)
+    archive = tarfile.TarFile(fileobj=headers)
+    while member := archive.next():
+        name = _name_of(member, path)
+        if archive.pax_headers:
+            raise _refused(path, "it has a header for all files")
+        if not member.isreg() or member.issparse() or member.size < 0:
+            raise _refused(path, f"{name} is no plain file: links are not followed")
+        if name in seen:
+            raise _refused(path, f"{name} is in it twice")
+        seen.add(name)
+        folders.add(PurePosixPath(member.name).parts[0])
+        left -= member.size
+        if left < 0 or len(seen) > MOST_FILES:
+            raise _refused(
+                path,
+                f"it unpacks to more than {most_bytes} bytes or {MOST_FILES} files",
+            )
+        unpacking.seek(member.offset_data)
+        content = unpacking.read(member.size)
+        if len(content) != member.size:
+            raise _refused(path, f"{name} is cut off")
+        yield name, content
+        archive.members.clear()  # type: ignore[attr-defined] # it keeps all headers
+        headers.left = _HEADER_BYTES
+    if len(folders) != 1:
+        raise _refused(path, f"it has {len(folders)} folders, not one")
+    for name in sorted(seen):
+        for folder in map(str, PurePosixPath(name).parents):
+            if folder in seen:
+                raise _refused(path, f"{folder} is a file and a folder in it")
+    for needed in (SUMS, MANIFEST):
+        if needed not in seen:
+            raise _refused(path, f"{needed} is missing")
+
+
+def _name_of(member: tarfile.TarInfo, path: Path) -> str:
+    """Its name within the folder of the archive, which any file system can have."""
+    place = PurePosixPath(member.name)
+    if (
+        place.is_absolute()
+        or len(place.parts) < 2
+        or ".." in place.parts
+        or "\0" in member.name
+    ):
+        raise _refused(path, f"the name {member.name[:80]!r} leads out of its folder")
+    longest = max(len(part.encode()) for part in place.parts)
+    if longest > _NAME_BYTES or len(place.parts) > _LEVELS:
+        raise _refused(
+            path,
+            f"the name {member.name[:80]!r}... has a part of more than {_NAME_BYTES} "
+            f"bytes, or more than {_LEVELS} parts",
+        )
+    return "/".join(place.parts[1:])
+
+
+def _refused(path: Path, why: str) -> InputError:
+    return InputError(f"{path} is refused: {why}", _DAMAGED)
+
+
+def write_new(path: Path, content: bytes) -> None:
+    """Write a file that is not there yet.
+
+    Raises:
+        InputError: it is.
+        StorageError: the file system refused.
+    """
+    try:
+        with storing(path), path.open("xb") as file:
+            file.write(content)
+    except FileExistsError:
+        raise InputError(
+            f"{path} exists: evidence is never overwritten", "give another name: --out"
+        ) from None
+
 
 VERSION = 1
 REPORT = "report.html"

@@ -28,10 +28,25 @@ from dutperf.config import Campaign, PlannedTestbed, expand, load_campaign
 from dutperf.config.cell import Cell
 from dutperf.errors import InputError, SetupError
 from dutperf.evidence.accounting import check_trials, contradictions, of_their_cells
-from dutperf.evidence.archive import MANIFEST, SIGNATURE, SUMS, opened, wrong_sums
-from dutperf.evidence.environments import check_environments
-from dutperf.evidence.pack import NEEDED, OWN, REPORT, VERSION, files_of, manifest_of
-from dutperf.evidence.replayed import Replay, begins_in_order, replayed
+from dutperf.evidence.pack import (
+    MANIFEST,
+    NEEDED,
+    OWN,
+    REPORT,
+    SIGNATURE,
+    SUMS,
+    VERSION,
+    files_of,
+    manifest_of,
+    opened,
+    wrong_sums,
+)
+from dutperf.evidence.replayed import (
+    Replay,
+    begins_in_order,
+    check_environments,
+    replayed,
+)
 from dutperf.evidence.signature import BadSignatureError, signer
 from dutperf.results import (
     TrialRecord,

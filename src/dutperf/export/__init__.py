@@ -4,9 +4,6 @@ The tables are those of the report and the terminal (``dutperf.tables``); Markdo
 rendered beside them.
 """
 
-from dutperf.export.csv_tables import csv_table, csv_tables
-from dutperf.export.latex import latex
-from dutperf.export.openmetrics import openmetrics
-from dutperf.export.tables import tables_of
+from dutperf.export.formats import csv_table, csv_tables, latex, openmetrics, tables_of
 
 __all__ = ["csv_table", "csv_tables", "latex", "openmetrics", "tables_of"]

@@ -15,11 +15,11 @@ import subprocess
 import time
 from collections.abc import Iterator
 
-from dutperf.commands import in_namespace
 from dutperf.errors import SetupError
 from dutperf.lab import topology
 from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.devices.device import INNER, INNER_MTU, Box, LabDevice, Way
+from dutperf.programs import in_namespace
 
 UP_TIMEOUT_S = 15.0
 UP_POLL_S = 0.05

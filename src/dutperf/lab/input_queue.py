@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from dutperf.config.in_flight import IN_FLIGHT_FRAMES
+from dutperf.config.labs import IN_FLIGHT_FRAMES
 from dutperf.errors import SetupError
 from dutperf.lab import machine
 from dutperf.lab.state import (

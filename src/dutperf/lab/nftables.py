@@ -7,7 +7,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from dutperf.commands import feed, in_namespace
+from dutperf.programs import feed, in_namespace
 
 _NFT = ("nft", "-j", "-f", "-")
 

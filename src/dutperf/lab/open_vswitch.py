@@ -7,12 +7,12 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from dutperf.commands import feed
 from dutperf.errors import SetupError
 from dutperf.lab import processes, topology
 from dutperf.lab.devices.device import LabDevice
 from dutperf.lab.devices.open_flow import BRIDGE, ROUTED, RUN
 from dutperf.lab.state import PROC, ChangedSetting, Process, named
+from dutperf.programs import feed
 
 PAGES = Path("/proc/sys/vm/nr_hugepages")
 PACKAGE = "openvswitch-switch-dpdk"

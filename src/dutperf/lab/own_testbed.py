@@ -7,7 +7,8 @@ from typing import Any
 from dutperf.config.encapsulation import SideEncapsulation
 from dutperf.config.labs import LabKeys
 from dutperf.config.map_rule import MapRule
-from dutperf.config.testbed import SideConfig, Testbed
+from dutperf.config.side import SideConfig
+from dutperf.config.testbed import Testbed
 from dutperf.lab import description
 from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.devices import LabDevice

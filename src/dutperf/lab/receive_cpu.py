@@ -24,11 +24,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from dutperf.commands import in_namespace
 from dutperf.errors import SetupError
 from dutperf.lab import topology
 from dutperf.lab.devices.device import LabDevice
 from dutperf.lab.state import PROC, named
+from dutperf.programs import in_namespace
 
 NICE = -20
 """As the thread that serves the DUT's input queue: see ``input_queue``."""

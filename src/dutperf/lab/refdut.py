@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dutperf.config.in_flight import IN_FLIGHT_FRAMES
-from dutperf.config.testbed import InterfacePort, MemifPort, Port
+from dutperf.config.labs import IN_FLIGHT_FRAMES
+from dutperf.config.side import InterfacePort, MemifPort, Port
 from dutperf.errors import InputError, SetupError
 from dutperf.lab import own_queue, processes
 from dutperf.lab.cpus import CpuPlan

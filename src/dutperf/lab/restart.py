@@ -14,11 +14,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-from dutperf.commands import in_namespace
 from dutperf.errors import DutperfError, SetupError
 from dutperf.lab import nftables, processes, topology, translator
 from dutperf.lab.devices import LabDevice, device_of
 from dutperf.lab.state import LabState, Process, StateFile
+from dutperf.programs import in_namespace
 
 
 def restart(file: StateFile) -> str:

@@ -26,8 +26,7 @@ from typing import Any, TypeAlias
 
 import lazy_loader
 
-from dutperf.commands import feed, in_namespace
-from dutperf.config.in_flight import IN_FLIGHT_FRAMES
+from dutperf.config.labs import IN_FLIGHT_FRAMES
 from dutperf.errors import SetupError
 from dutperf.interruption import postponed_signals
 from dutperf.lab import nftables, tracking
@@ -38,6 +37,7 @@ from dutperf.lab.devices.device import (
     TESTER_NAMESPACE,
     LabDevice,
 )
+from dutperf.programs import feed, in_namespace
 from dutperf.protocol import Side
 
 TESTER = TESTER_NAMESPACE

@@ -6,11 +6,11 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from dutperf.commands import in_namespace
 from dutperf.errors import SetupError
 from dutperf.lab import processes, topology
 from dutperf.lab.devices.device import Translator
 from dutperf.lab.state import Process
+from dutperf.programs import in_namespace
 
 TUNNEL_FRAMES = 500
 """Linux's own queue in a tunnel: TUN_READQ_SIZE, drivers/net/tun.c."""

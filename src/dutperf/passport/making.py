@@ -9,12 +9,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from dutperf import lab
 from dutperf.config import Cell, PlannedTestbed, Testbed
+from dutperf.config.traffic import Traffic
 from dutperf.errors import DutperfError
-from dutperf.passport.keeping import load_passport, owner_of, save_passport
-from dutperf.passport.loops import SOCKETS, Loop, check_loop, loop_of
+from dutperf.passport.keeping import (
+    SOCKETS,
+    Loop,
+    check_loop,
+    load_passport,
+    loop_of,
+    owner_of,
+    save_passport,
+)
 from dutperf.passport.measuring import (
     FULL,
     OPENED_AT_FPS,
@@ -23,7 +32,8 @@ from dutperf.passport.measuring import (
     Pace,
     cell_of,
 )
-from dutperf.procedures.passport_use import sent_by
+from dutperf.procedures.passport_use import MOST_CONNECTIONS, costly, features, sent_by
+from dutperf.protocol import IpVersion
 from dutperf.results.environment import collect_environment
 from dutperf.results.passport import Passport, PassportEntry, Sent
 from dutperf.results.units import duration, in_unit
@@ -234,3 +244,58 @@ def _in_the_way(loop: Loop) -> str:
 
 def _ignore(_anything: object) -> None:
     pass
+
+
+# What ``dutperf selftest`` measures where no campaign says it.
+#
+# Everything that costs the tester something, each alone with the smallest frames in
+# both directions; the default profile also one way, and with the largest frames.
+
+
+_SMALLEST: dict[IpVersion, int] = {4: 64, 6: 84}
+_LARGEST = 1518
+_PROFILES: tuple[dict[str, Any], ...] = (
+    {"ports": {"source": "fixed", "destination": "fixed"}},
+    {},
+    {"ports": {"source": "increasing", "destination": "increasing"}},
+    {"addresses": 256},
+    {"ignore_checksums": True},
+)
+
+
+def default_grid(versions: Sequence[IpVersion]) -> Iterator[Sent]:
+    """Of each IP version."""
+    for ip in versions:
+        for profile in _PROFILES:
+            yield _sent(ip, _SMALLEST[ip], "both", profile)
+        yield _sent(ip, _SMALLEST[ip], "forward", {})
+        yield _sent(ip, _LARGEST, "both", {})
+        yield from _connections(ip)
+
+
+def _sent(ip: IpVersion, size: int, direction: str, profile: dict[str, Any]) -> Sent:
+    traffic = Traffic.model_validate(profile)
+    return Sent.model_validate(
+        {
+            "ip": ip,
+            "frame_sizes": [size],
+            "direction": direction,
+            "traffic": costly(traffic),
+            "features": features(traffic),
+        }
+    )
+
+
+def _connections(ip: IpVersion) -> Iterator[Sent]:
+    """Opened, and used when they are open (RFC 9693 4.2 and 4.7)."""
+    for opens in (True, False):
+        way = "opened" if opens else "open"
+        yield Sent(
+            ip=ip,
+            frame_sizes=[_SMALLEST[ip]],
+            direction="forward" if opens else "both",
+            traffic={},
+            features=f"{MOST_CONNECTIONS:,} connections {way}",
+            connections=MOST_CONNECTIONS,
+            opens=opens,
+        )

@@ -8,32 +8,56 @@ the device's CPU, which carries them), and limit what can be measured just as we
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from dutperf import stats
 from dutperf.config import Campaign, Cell, Testbed, expand, spec_from
 from dutperf.errors import EngineError
-from dutperf.passport.cpu_time import busy_since_now
 from dutperf.procedures.max_rate import max_rate
-from dutperf.procedures.probe import with_probed
 from dutperf.procedures.searching import NoUseError, outcome
 from dutperf.procedures.stateful.establishing import Establishing, fastest, stateful_of
 from dutperf.procedures.stateful.phased import trials_of
+from dutperf.procedures.tester_limit import with_probed
 from dutperf.procedures.trials import Ask, DeviceTrials
 from dutperf.protocol import DirectionResult, Histogram
 from dutperf.results.environment import PortRecord
-from dutperf.results.passport import (
-    PassportDelay,
-    PassportEntry,
-    PassportLag,
-    Sent,
-)
+from dutperf.results.passport import PassportDelay, PassportEntry, PassportLag, Sent
 from dutperf.results.trial_record import TrialRecord
 from dutperf.search import Outcome, Resolution, binary_search
+
+# How long a CPU was busy, as the kernel counts what it was not.
+
+
+_IDLE = (4, 5)  # idle and iowait, of a CPU's fields in /proc/stat, its name included
+_PROC = Path("/proc")
+
+
+def busy_since_now(cpu: int, proc: Path = _PROC) -> Callable[[], int]:
+    """What it returns tells the nanoseconds that ``cpu`` has been busy since."""
+    began_ns, idle_ns = time.monotonic_ns(), _idle_ns(cpu, proc)
+
+    def busy_ns() -> int:
+        passed_ns = time.monotonic_ns() - began_ns
+        return max(0, passed_ns - (_idle_ns(cpu, proc) - idle_ns))
+
+    return busy_ns
+
+
+def _idle_ns(cpu: int, proc: Path) -> int:
+    for line in (proc / "stat").read_text("ascii").splitlines():
+        name, *ticks = line.split()
+        if name == f"cpu{cpu}":
+            idle = sum(int(ticks[place - 1]) for place in _IDLE)
+            return idle * 10**9 // os.sysconf("SC_CLK_TCK")
+    return 0
+
 
 _MOST_FPS = 1_000_000_000
 _ATTEMPTS = 3

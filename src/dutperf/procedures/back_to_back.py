@@ -22,22 +22,26 @@ from statistics import stdev
 from dutperf.config.cell import Cell
 from dutperf.config.specs import BackToBackSpec
 from dutperf.procedures.cell_results import of_cell, of_repeats
-from dutperf.procedures.conclusions import bound_deviations, bound_of, spoilt
+from dutperf.procedures.conclusions import (
+    bound_deviations,
+    bound_of,
+    search_findings,
+    spoilt,
+)
 from dutperf.procedures.events import IntervalNarrowed
-from dutperf.procedures.findings import search_findings
 from dutperf.procedures.loss_criterion import loss_percent
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.offered_maximum import MAX_LOWERINGS, reach_maximum
-from dutperf.procedures.probe import MARGIN
 from dutperf.procedures.searching import Evidence, NoUseError, Troubles, outcome
-from dutperf.procedures.trial_verdicts import (
+from dutperf.procedures.tester_limit import MARGIN, MAX_LOWERINGS, reach_maximum
+from dutperf.procedures.trials import (
     PATIENT_ATTEMPTS,
+    Ask,
+    Trials,
     fails_beside_loss,
     fails_without_loss,
     is_hopeless,
     no_rate_helps,
 )
-from dutperf.procedures.trials import Ask, Trials
 from dutperf.protocol import Reason, TrialRequest, TrialResult, Verdict, VerdictKind
 from dutperf.results.bounds import Overall, averaged, valued
 from dutperf.results.model import CellResult

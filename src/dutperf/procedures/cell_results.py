@@ -11,13 +11,23 @@ from collections.abc import Iterable, Sequence
 from typing import TypedDict
 
 from dutperf.catalogue import PROCEDURES, ProcedureName, Unit
+from dutperf.config import conformance_of
 from dutperf.config.cell import Cell
-from dutperf.config.deviating import deviations
-from dutperf.procedures.describe import Parameters, cell_parameters
+from dutperf.config.deviations import deviations
+from dutperf.config.fields import AUTO, GoalSpec
+from dutperf.config.phase2 import timing_of
+from dutperf.config.ports import Ports
+from dutperf.config.sizes import sizes_text
+from dutperf.config.specs import LoadKeys, ThroughputSpec
+from dutperf.config.stateful_keys import Stateful
+from dutperf.config.traffic import Traffic
+from dutperf.config.versions import version_of
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.trial_verdicts import distinct
-from dutperf.protocol import Reason, VerdictKind
+from dutperf.procedures.searching import least_rate_of
+from dutperf.procedures.trials import distinct
+from dutperf.protocol import GENERATOR, DirectionName, Reason, VerdictKind
 from dutperf.results.bounds import Overall, overall
+from dutperf.results.model import CellResult
 from dutperf.results.rate_results import (
     Bound,
     BoundCause,
@@ -26,6 +36,207 @@ from dutperf.results.rate_results import (
     Spread,
 )
 from dutperf.standards import Deviation
+
+# What a cell's result says about how it was made.
+
+
+Parameters = dict[str, str | int | float | bool | None]
+
+_TOLD_OTHERWISE = {
+    "procedure",
+    "testbeds",
+    "ip",
+    "frame_size",
+    "direction",
+    "repeats",
+    "load_percent",
+    "load_step_percent",
+    "max_rate_fps",
+    "traffic",
+    "flows",
+    "stateful",
+    "timeout_sweep_ms",
+    "goals",
+    "interval_width",
+    "max_repeats",
+}
+_UNSAID = ("rfc2544_latency", "loss_tolerance_percent")
+"""Keys that are told only if they are set."""
+
+
+def cell_parameters(cell: Cell, limit: MaxRate) -> Parameters:
+    """The cell's settings, and of a search or curve the rate that 100 % stands for."""
+    spec = cell.spec
+    unset = {key for key in _UNSAID if not getattr(spec, key, None)}
+    settings: Parameters = spec.model_dump(
+        exclude=_TOLD_OTHERWISE | unset, exclude_none=True
+    )
+    settings |= {
+        "ip": cell.ip,
+        "direction": cell.direction,
+        "repeats": cell.repeats,
+        "seed": cell.seed,
+    }
+    limits: Parameters = {"max_load_fps": limit.rate_fps, "max_load_is": limit.kind}
+    if isinstance(spec, LoadKeys):
+        limits = _of_load(spec, limit)
+    if spec.timeout_sweep_ns:
+        each = ", ".join(f"{ns / 1e6:.12g}" for ns in spec.timeout_sweep_ns)
+        limits["timeout_sweep_ms"] = each
+    if cell.stateful:
+        limits |= _connections(cell.stateful) | _phases(cell)
+    if isinstance(spec, ThroughputSpec):
+        limits |= _of_search(cell, spec)
+    return settings | limits | _frames(cell) | _traffic(cell.traffic) | _paths(cell)
+
+
+def _paths(cell: Cell) -> Parameters:
+    """Of several ports on a side (RFC 2544 16)."""
+    if cell.pairs == 1:
+        return {}
+    pattern = cell.traffic.port_pattern or "mesh"
+    return {"port_pairs": cell.pairs, "port_pattern": pattern}
+
+
+def _of_load(spec: LoadKeys, limit: MaxRate) -> Parameters:
+    """Where the load is not the number that was given, what it is."""
+    per_flow_fps = spec.rate_per_flow_fps
+    if per_flow_fps is not None:
+        return {"rate_fps": limit.rate_fps, "rate_per_flow_fps": per_flow_fps}
+    return {"rate_fps": limit.rate_fps} if limit.kind == "found" else {}
+
+
+def _of_search(cell: Cell, spec: ThroughputSpec) -> Parameters:
+    found: Parameters = {}
+    if cell.auto:
+        found["repeats"] = f"{AUTO}, at most {cell.repeats}"
+        found |= {"interval_width": spec.interval_width, "max_repeats": cell.repeats}
+    if spec.goals:
+        found |= {"goals": _goals(spec.goals), "min_load_fps": least_rate_of(cell)}
+    return found
+
+
+def _connections(stateful: Stateful) -> Parameters:
+    """What RFC 9693 6 wants to be reported; it replaces times and ports."""
+    least, most = stateful.destinations
+    found: Parameters = {
+        "initiator": stateful.initiator,
+        "connections": stateful.connections,
+        "combinations": stateful.combinations,
+        "source_ports": stateful.source_ports,
+        "destination_ports": f"{least}-{most}",
+        "source_addresses": stateful.source_addresses,
+        "destination_addresses": stateful.destination_addresses,
+        "order": stateful.order,
+        "timeout_ms": stateful.timeout_ms,
+    }
+    if stateful.alpha is not None:
+        found["alpha"] = stateful.alpha
+    if stateful.dut_timeout_s is not None:
+        found["dut_timeout_s"] = stateful.dut_timeout_s
+    if stateful.table_size is not None:
+        found["table_size"] = stateful.table_size
+    if stateful.first is not None:
+        found |= {
+            "first": stateful.first,
+            "error": stateful.error,
+            "beta": stateful.beta,
+            "gamma": stateful.gamma,
+        }
+    if stateful.public_addresses is not None:
+        found["public_addresses"] = stateful.public_addresses
+    return found
+
+
+def _phases(cell: Cell) -> Parameters:
+    """Of a trial on open connections: when it starts, and what the device must keep."""
+    stateful, timing = cell.phase2, timing_of(cell)
+    if stateful is None or timing is None:
+        return {}
+    found: Parameters = {
+        "phase1_rate": timing.rate_fps,
+        "phase2_after_ms": timing.start_ms,
+        "needed_dut_timeout_s": round(timing.dut_timeout_s, 3),
+        "responder_order": stateful.responder_order,
+    }
+    if cell.connection_cell:
+        found["phase1_rate_of"] = cell.connection_cell
+    return found
+
+
+def _goals(goals: Sequence[GoalSpec]) -> str:
+    """As they are given; results have each goal with all its attributes."""
+    return ", ".join(
+        f"{g.loss_percent:.12g}%:{g.exceed_percent:.12g}%:{g.duration_sum_s:.12g}s"
+        for g in goals
+    )
+
+
+def _frames(cell: Cell) -> Parameters:
+    """``frame_size`` is the size that was given, where there is one."""
+    one = None if cell.imix else cell.frame_sizes[0]
+    return {
+        "frame_size": one,
+        "frame_sizes": sizes_text(cell),
+        "ip_left": version_of(cell.ip, "left"),
+        "ip_right": version_of(cell.ip, "right"),
+    }
+
+
+def _traffic(traffic: Traffic) -> Parameters:
+    """The traffic profile in words; the trials' requests hold every number."""
+    networks, hosts, ports = traffic.networks, traffic.addresses, traffic.ports
+    background = f", background IPv{traffic.background_ip}"
+    found: Parameters = {
+        "traffic": traffic.label,
+        "ports": _ports(ports, "forward"),
+        "addresses": f"left {hosts.left or 'fixed'}; right {hosts.right or 'fixed'}",
+        "networks": f"left {networks.left}, right {networks.right}",
+        "mix": traffic.mix + (background if traffic.has_background else ""),
+        "ttl": traffic.ttl,
+        "dscp": traffic.dscp,
+        "df": traffic.df,
+        "ignore_checksums": traffic.ignore_checksums,
+        "flow_label": traffic.flow_label,
+        "mac": traffic.mac,
+        "generator": GENERATOR,
+    }
+    if traffic.flows is not None:
+        found |= {
+            "profile": traffic.own_label,
+            "flows": traffic.flows,
+            "flows_by": traffic.flows_by,
+        }
+    for key in ("ipv6_headers", "ipv4_options"):
+        if listed := getattr(traffic, key):
+            found[key] = ", ".join(listed)
+    if traffic.load_shape:
+        found["load_shape"] = traffic.load_shape.model_dump_json(exclude_defaults=True)
+    if traffic.fragmented:
+        found["fragmented"] = True
+    if traffic.routes != "static":
+        found["routes"] = traffic.routes
+    if traffic.route_changes:
+        found["route_changes"] = True
+    if traffic.management:
+        found["management"] = True
+    if traffic.beside:
+        found["beside"] = traffic.beside.words
+    if ports.reverse:
+        found["ports_reverse"] = _ports(ports, "reverse")
+    return found
+
+
+def _ports(ports: Ports, direction: DirectionName) -> str:
+    source, destination = ports.of(direction)
+    return f"source {source}, destination {destination}"
+
+
+def with_conformance(cell: Cell, result: CellResult) -> CellResult:
+    """``result`` with what may be said of it in the words of the RFCs."""
+    valid, bound = result.verdict != "invalid", result.bound is not None
+    said = conformance_of(cell, result.deviations, valid=valid, bound=bound)
+    return result.model_copy(update={"conformance": said})
 
 
 class OfCell(TypedDict):

@@ -13,8 +13,7 @@ from itertools import combinations, groupby
 from operator import attrgetter
 from typing import NamedTuple
 
-from dutperf.results.by_the_book import TRAFFIC, TRAFFIC_IF_SET
-from dutperf.results.model import CellResult
+from dutperf.results.model import TRAFFIC, TRAFFIC_IF_SET, CellResult
 from dutperf.results.rate_results import Finding, FindingKind
 from dutperf.results.units import about
 from dutperf.search import Resolution

@@ -11,16 +11,15 @@ from collections.abc import Iterator, Sequence
 from dutperf.config.cell import Cell
 from dutperf.config.sizes import cell_versions, most_header_bytes, smallest_size
 from dutperf.procedures.events import Notice
-from dutperf.procedures.trial_verdicts import ATTEMPTS, no_rate_helps
-from dutperf.procedures.trials import Ask, DeviceTrials
+from dutperf.procedures.trials import ATTEMPTS, Ask, DeviceTrials, no_rate_helps
 from dutperf.protocol import (
     DirectionResult,
     PortReport,
     Reason,
     TrialResult,
 )
-from dutperf.results.icmp import icmp_words, places_to_look
-from dutperf.search.attempts import attempted
+from dutperf.results.device_words import icmp_words, places_to_look
+from dutperf.search.search_types import attempted
 
 FRAMES = 100
 RATE_FPS = 1000

@@ -17,11 +17,11 @@ from typing import NamedTuple
 
 from dutperf import stats
 from dutperf.config.cell import Cell
-from dutperf.config.load_steps import ends_when_lossless
+from dutperf.config.loads import ends_when_lossless
 from dutperf.config.specs import FrameLossSpec
 from dutperf.procedures.cell_results import of_cell
-from dutperf.procedures.findings import loss_findings
-from dutperf.procedures.fixed_load import Repeat, run_repeats
+from dutperf.procedures.conclusions import loss_findings
+from dutperf.procedures.fixed_load import Repeat, load_record, run_repeats
 from dutperf.procedures.loss_criterion import (
     direction_losses,
     judged_by,
@@ -29,19 +29,18 @@ from dutperf.procedures.loss_criterion import (
     timeout_losses,
 )
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.offered_maximum import reach_maximum
-from dutperf.procedures.probe import MARGIN
-from dutperf.procedures.reference_load import load_record
-from dutperf.procedures.trial_verdicts import (
+from dutperf.procedures.tester_limit import MARGIN, reach_maximum
+from dutperf.procedures.trials import (
+    Ask,
+    Trials,
     comes_and_goes,
     distinct,
     no_rate_helps,
 )
-from dutperf.procedures.trials import Ask, Trials
 from dutperf.protocol import Reason, TrialResult
+from dutperf.results.bounds import spread_of
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import LoadPoint, RepeatResult
-from dutperf.results.spread import spread_of
 from dutperf.standards import Deviation
 
 _RFC = "RFC 2544 26.3"

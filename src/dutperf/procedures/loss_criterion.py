@@ -21,7 +21,7 @@ from dutperf.results.rate_results import DirectionLoss, TimeoutLoss
 
 if TYPE_CHECKING:  # compat has no use for them, and its commands start fast
     from dutperf.config.cell import Cell
-    from dutperf.config.search_keys import GoalSpec
+    from dutperf.config.fields import GoalSpec
 
 
 def throughput_quantity(cell: Cell) -> str:

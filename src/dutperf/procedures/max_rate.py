@@ -8,10 +8,13 @@ from fractions import Fraction
 from typing import Literal, Protocol
 
 from dutperf.config import Cell, Testbed
-from dutperf.config.fragments import further_pieces_bytes, mean_pieces
-from dutperf.config.size_check import check_sizes
+from dutperf.config.room_for_frames import (
+    check_sizes,
+    further_pieces_bytes,
+    mean_pieces,
+)
+from dutperf.config.side import SideConfig
 from dutperf.config.sizes import mean_frame_size
-from dutperf.config.testbed import SideConfig
 from dutperf.errors import InputError
 from dutperf.line_rate import line_rate_fps
 from dutperf.protocol import (

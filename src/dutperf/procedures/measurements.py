@@ -9,13 +9,10 @@ from functools import partial
 from dutperf.catalogue import ProcedureName
 from dutperf.config.cell import Cell
 from dutperf.procedures.back_to_back import measure_back_to_back
+from dutperf.procedures.delays import ipdv_plan, latency_plan, measure_delays, pdv_plan
 from dutperf.procedures.frame_loss import measure_frame_loss
-from dutperf.procedures.ipdv import ipdv_plan
-from dutperf.procedures.latency import latency_plan
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.measures import measure_delays
 from dutperf.procedures.outage import measure_outage
-from dutperf.procedures.pdv import pdv_plan
 from dutperf.procedures.stateful.connection_rate import measure_connection_rate
 from dutperf.procedures.stateful.table_capacity import measure_table_capacity
 from dutperf.procedures.stateful.teardown_rate import measure_teardown_rate

@@ -18,27 +18,23 @@ from fractions import Fraction
 from dutperf.config.cell import Cell
 from dutperf.config.specs import OutageSpec
 from dutperf.procedures.cell_results import of_cell, of_repeats
+from dutperf.procedures.conclusions import DELAY_LIMITS, search_findings
 from dutperf.procedures.events import OnEvent
-from dutperf.procedures.findings import DELAY_LIMITS, search_findings
 from dutperf.procedures.fixed_load import (
     Repeat,
+    load_record,
+    load_words,
     run_repeats,
     same_each_time,
     valid_results,
 )
 from dutperf.procedures.loss_criterion import own_drops
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.reference_load import load_record, load_words
 from dutperf.procedures.trials import Ask, Trials
 from dutperf.protocol import DirectionResult, Reason, TrialResult, Verdict
 from dutperf.results.bounds import averaged
+from dutperf.results.details import Action, DirectionOutage, Outage, OutageTime
 from dutperf.results.model import CellResult
-from dutperf.results.outage_results import (
-    Action,
-    DirectionOutage,
-    Outage,
-    OutageTime,
-)
 from dutperf.results.rate_results import RepeatResult
 from dutperf.results.trial_record import TrialRecord
 from dutperf.results.units import duration

@@ -12,10 +12,10 @@ from typing import Any
 from dutperf.config.cell import Cell
 from dutperf.config.flows import directions
 from dutperf.config.ports import Ports
-from dutperf.config.standard_sizes import frame_versions
+from dutperf.config.sizes import frame_versions
 from dutperf.config.traffic import Traffic
 from dutperf.config.versions import version_of
-from dutperf.results.delay_results import Figure, Measure
+from dutperf.results.details import Figure, Measure
 from dutperf.results.model import CellResult
 from dutperf.results.passport import (
     Passport,

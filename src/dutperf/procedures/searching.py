@@ -11,15 +11,17 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from dutperf.config.cell import Cell
+from dutperf.config.fields import GoalSpec
 from dutperf.config.phase2 import timing_of
-from dutperf.config.search_keys import GoalSpec
 from dutperf.config.specs import ThroughputSpec
 from dutperf.errors import InputError
 from dutperf.procedures.events import IntervalNarrowed
 from dutperf.procedures.loss_criterion import loss_percent
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.trial_verdicts import (
+from dutperf.procedures.trials import (
     ATTEMPTS,
+    Ask,
+    Trials,
     could_not_offer,
     fails_beside_loss,
     fails_without_loss,
@@ -27,12 +29,11 @@ from dutperf.procedures.trial_verdicts import (
     no_rate_helps,
     was_held_back,
 )
-from dutperf.procedures.trials import Ask, Trials
 from dutperf.protocol import Reason, TrialResult, Verdict
 from dutperf.results.trial_record import TrialRecord
 from dutperf.search import Goal, Outcome, Resolution, Step, Verification
 from dutperf.search.mlr import least_rate_fps
-from dutperf.search.repeats import Repeats
+from dutperf.search.search_types import Repeats
 from dutperf.search.strategies import Strategy, Task, classic, mlrsearch, narrowed
 
 _INITIAL_S = 1.0  # shortest trials of MLRsearch

@@ -17,14 +17,13 @@ from fractions import Fraction
 
 from dutperf.config.cell import Cell
 from dutperf.config.specs import SystemRecoverySpec
+from dutperf.procedures.bursts import with_steps
 from dutperf.procedures.cell_results import of_cell, of_repeats
-from dutperf.procedures.findings import DELAY_LIMITS, search_findings
-from dutperf.procedures.fixed_load import Repeat, run_repeats, valid_results
+from dutperf.procedures.conclusions import DELAY_LIMITS, search_findings
+from dutperf.procedures.fixed_load import Repeat, run_repeats, unmeasured, valid_results
 from dutperf.procedures.loss_criterion import own_drops
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.offered_maximum import reach_maximum
-from dutperf.procedures.reference_load import unmeasured
-from dutperf.procedures.shaped_trials import with_steps
+from dutperf.procedures.tester_limit import reach_maximum
 from dutperf.procedures.trials import Ask, Trials
 from dutperf.protocol import (
     DirectionResult,
@@ -38,9 +37,9 @@ from dutperf.protocol import (
     Verdict,
 )
 from dutperf.results.bounds import averaged
+from dutperf.results.details import DirectionRecovery, Recovery, RecoveryTime
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import Load, RepeatResult
-from dutperf.results.recovery_results import DirectionRecovery, Recovery, RecoveryTime
 from dutperf.results.units import duration
 from dutperf.search import Resolution
 from dutperf.standards import Deviation

@@ -11,7 +11,6 @@ counts are per direction. Unknown keys are errors on both sides, and so are valu
 another JSON type: no number in a string, no 1 for true.
 """
 
-from dutperf.protocol.announcement import MAX_ANNOUNCEMENTS, Announcement
 from dutperf.protocol.base import (
     MAX_PAIRS,
     TAG_BYTES,
@@ -30,20 +29,31 @@ from dutperf.protocol.base import (
     WhenFull,
     port_name,
 )
-from dutperf.protocol.encapsulation import (
+from dutperf.protocol.headers import (
+    MAX_IPV4_OPTIONS,
+    MAX_IPV6_HEADERS,
+    MAX_LABEL,
+    MAX_LABELS,
+    MAX_VLAN_TAGS,
+    MIN_LABEL,
+    SERVICE_VLAN_TPID,
+    VLAN_TPID,
     VNI_END,
     Encapsulation,
     Headed,
-    TunnelKind,
-    bytes_before_ip,
-    bytes_of_mtu,
-)
-from dutperf.protocol.header_names import (
-    MAX_IPV4_OPTIONS,
-    MAX_IPV6_HEADERS,
     Ipv4Option,
     Ipv6Header,
+    MplsLabel,
+    MplsLabels,
+    TunnelKind,
+    VlanTag,
+    VlanTags,
+    bytes_before_ip,
+    bytes_of_mtu,
     header_bytes,
+    mpls_bytes,
+    vlan_bytes,
+    vlan_bytes_of_mtu,
 )
 from dutperf.protocol.methods import (
     ERROR_ENVIRONMENT,
@@ -61,14 +71,6 @@ from dutperf.protocol.methods import (
     PreviewParams,
     PreviewResult,
 )
-from dutperf.protocol.mpls_label import (
-    MAX_LABEL,
-    MAX_LABELS,
-    MIN_LABEL,
-    MplsLabel,
-    MplsLabels,
-    mpls_bytes,
-)
 from dutperf.protocol.port_messages import (
     AddressRange,
     DriverCounter,
@@ -85,7 +87,6 @@ from dutperf.protocol.port_messages import (
     ResolvedNeighbour,
     Tap,
 )
-from dutperf.protocol.received_end import FollowingBits, ReceivedEnd
 from dutperf.protocol.result_messages import (
     NOTHING,
     Answer,
@@ -129,24 +130,16 @@ from dutperf.protocol.stream_messages import (
     foreground_frames,
     minimum_frame_size,
 )
-from dutperf.protocol.stream_path import StreamPath
-from dutperf.protocol.trial_messages import (
-    MAX_SERIES,
-    MAX_TIMEOUTS,
-    Record,
-    TagPlan,
-    Timeout,
-    TrialProgress,
-    TrialRequest,
-    series_interval_ns,
-)
-from dutperf.protocol.tuple_messages import (
+from dutperf.protocol.stream_parts import (
     MAX_COMBINATIONS,
     MAX_LOST_RANGES,
     MAX_SURVIVAL_BLOCKS,
     MAX_TUPLES,
     ExpectedAddresses,
+    FollowingBits,
     Learn,
+    ReceivedEnd,
+    StreamPath,
     Survival,
     TableResult,
     TupleCount,
@@ -154,14 +147,17 @@ from dutperf.protocol.tuple_messages import (
     Tuples,
     TupleSource,
 )
-from dutperf.protocol.vlan_tag import (
-    MAX_VLAN_TAGS,
-    SERVICE_VLAN_TPID,
-    VLAN_TPID,
-    VlanTag,
-    VlanTags,
-    vlan_bytes,
-    vlan_bytes_of_mtu,
+from dutperf.protocol.trial_messages import (
+    MAX_ANNOUNCEMENTS,
+    MAX_SERIES,
+    MAX_TIMEOUTS,
+    Announcement,
+    Record,
+    TagPlan,
+    Timeout,
+    TrialProgress,
+    TrialRequest,
+    series_interval_ns,
 )
 
 __all__ = [

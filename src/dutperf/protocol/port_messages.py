@@ -21,9 +21,14 @@ from dutperf.protocol.base import (
     WhenFull,
     port_name,
 )
-from dutperf.protocol.encapsulation import Encapsulation
-from dutperf.protocol.mpls_label import MplsLabel, MplsLabels
-from dutperf.protocol.vlan_tag import VLAN_TPID, VlanTag, VlanTags
+from dutperf.protocol.headers import (
+    VLAN_TPID,
+    Encapsulation,
+    MplsLabel,
+    MplsLabels,
+    VlanTag,
+    VlanTags,
+)
 
 
 class Tap(Message):

@@ -19,8 +19,8 @@ from dutperf.protocol.port_messages import (
     PortCounters,
     ResolvedNeighbour,
 )
+from dutperf.protocol.stream_parts import Survival, TableResult
 from dutperf.protocol.trial_messages import Timeout
-from dutperf.protocol.tuple_messages import Survival, TableResult
 
 VerdictKind = Literal["pass", "fail", "invalid"]
 ReasonCode = Literal[

@@ -17,13 +17,21 @@ from dutperf.protocol.base import (
     MayHaveSeveralPorts,
     Message,
 )
-from dutperf.protocol.encapsulation import Encapsulation
-from dutperf.protocol.header_names import Ipv4Options, Ipv6Headers, header_bytes
-from dutperf.protocol.mpls_label import MplsLabels
-from dutperf.protocol.received_end import ReceivedEnd
-from dutperf.protocol.stream_path import MorePaths, differing_bits
-from dutperf.protocol.tuple_messages import MAX_COMBINATIONS, Tuples
-from dutperf.protocol.vlan_tag import VlanTags
+from dutperf.protocol.headers import (
+    Encapsulation,
+    Ipv4Options,
+    Ipv6Headers,
+    MplsLabels,
+    VlanTags,
+    header_bytes,
+)
+from dutperf.protocol.stream_parts import (
+    MAX_COMBINATIONS,
+    MorePaths,
+    ReceivedEnd,
+    Tuples,
+    differing_bits,
+)
 
 MAX_FRAMES = 2**40
 """Of one direction in one trial."""

@@ -21,7 +21,7 @@ from dutperf.results import (
     Spread,
     valued,
 )
-from dutperf.results.delay_results import Absent
+from dutperf.results.details import Absent
 from dutperf.tables import Subject
 
 Limit = Literal["lower", "upper", "below"] | None

@@ -16,7 +16,7 @@ from dutperf.config import Testbed
 from dutperf.errors import InputError
 from dutperf.protocol import TrialProgress
 from dutperf.results import CellResult, Environment, TrialRecord
-from dutperf.results.loading import parse_object
+from dutperf.results.storage import parse_object
 from dutperf.results.stored import Stored
 from dutperf.run.jobs import Job
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dutperf.config import PlannedTestbed, Testbed
 from dutperf.errors import DutperfError, InputError
 from dutperf.remote.messages import Claim
-from dutperf.results.changes import differences, listed
+from dutperf.results.environment import differences, listed
 
 _ITS_OWN = {
     "name",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from dutperf.config import PlannedTestbed, Testbed
-from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.protocol import TrialRequest, TrialResult
 from dutperf.routing.speaker import no_speaker
 from dutperf.run.engine_session import EngineStarter, Notify

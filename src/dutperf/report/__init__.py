@@ -3,8 +3,7 @@
 Several runs are one page with bars; delays are HdrHistogram logs, for other tools.
 """
 
-from dutperf.report.histogramlog import export_histograms
-from dutperf.report.overview import OVERVIEW, write_overview
-from dutperf.report.page import write_report
+from dutperf.report.histogram_log import export_histograms
+from dutperf.report.page import OVERVIEW, write_overview, write_report
 
 __all__ = ["OVERVIEW", "export_histograms", "write_overview", "write_report"]

@@ -9,7 +9,7 @@ from dutperf.report.cells import CellView
 from dutperf.report.chart import HOVER_END, Chart, Figure, Trace, layout, line_trace
 from dutperf.report.text import whole
 from dutperf.results import CellResult
-from dutperf.results.connection_results import (
+from dutperf.results.details import (
     Capacity,
     CapacityStep,
     Expiry,

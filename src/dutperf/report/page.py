@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
-from collections.abc import Callable, Iterator
+import os
+import shlex
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
+from textwrap import wrap
+from typing import NamedTuple
 
 import jinja2
+from markupsafe import Markup
 
 from dutperf import __version__
+from dutperf.errors import InputError
 from dutperf.report import text
 from dutperf.report.cells import (
     BADGES,
@@ -18,27 +27,20 @@ from dutperf.report.cells import (
     CellView,
     finished_cell,
     open_cell,
+    quantities,
 )
 from dutperf.report.chart import TEMPLATE, Chart, Figure
-from dutperf.report.charts import frame_rate_chart, search_chart
 from dutperf.report.connection_views import connection_views
-from dutperf.report.environment_rows import environment_rows
-from dutperf.report.glance import cards_of
-from dutperf.report.growthcharts import growth_charts
-from dutperf.report.headline import headline
-from dutperf.report.hook_outputs import hook_views
-from dutperf.report.losscharts import frame_loss_chart, loss_around_chart
-from dutperf.report.outage_views import outage_views
-from dutperf.report.packed import packed, packed_plotly
-from dutperf.report.rates import maxima
-from dutperf.report.recovery_views import recovery_views
-from dutperf.report.repeatcharts import rate_repeats_chart, repeats_chart
+from dutperf.report.loss_charts import frame_loss_chart, loss_around_chart
+from dutperf.report.rate_charts import frame_rate_chart, maxima, search_chart
+from dutperf.report.recovery_views import outage_views, recovery_views
+from dutperf.report.repeat_charts import rate_repeats_chart, repeats_chart
+from dutperf.report.scalability_charts import growth_charts
 from dutperf.report.source import Source, read_source
-from dutperf.report.stacking import head_lines, stacked
-from dutperf.report.stream_measures import quantities
+from dutperf.report.summary import cards_of, headline
 from dutperf.report.tester import verdict_on
-from dutperf.report.timeoutcharts import cell_timeout_chart
-from dutperf.report.timing import timings_of
+from dutperf.report.text import STYLE
+from dutperf.report.timing import cell_timeout_chart, timings_of
 from dutperf.report.trial_views import (
     ROLES,
     damaged,
@@ -49,14 +51,113 @@ from dutperf.report.trial_views import (
     totals_by_stream,
     verdict,
 )
-from dutperf.report.trust import trust_rows
-from dutperf.results import Words, closing
+from dutperf.report.trust import environment_rows, trust_rows
+from dutperf.results import HookRun, TrialRecord, Words, closing
 from dutperf.results.storage import write_atomically
 from dutperf.standards import Deviation
-from dutperf.tables import DELAYS, Verdict, result_tables, tables
-from dutperf.tables.media_tables import rate_rows
+from dutperf.tables import DELAYS, Column, Verdict, result_tables, tables
+from dutperf.tables.rate_tables import rate_rows
 from dutperf.tables.scalability_tables import growths
 from dutperf.visible import visible
+
+# What the testbed's hooks did and printed around each trial.
+
+
+MOST_RUNS = 300
+"""A long campaign's counters would make the page slow; the journal has them all."""
+MOST_CHARACTERS = 2000
+
+
+class HookView(NamedTuple):
+    """One hook of one trial; ``output`` is the beginning of what it printed."""
+
+    trial: int
+    run: HookRun
+
+    @property
+    def command(self) -> str:
+        """As one would type it."""
+        return shlex.join(self.run.command)
+
+    @property
+    def output(self) -> str:
+        """The beginning of what it printed."""
+        text = self.run.output.rstrip()
+        cut = len(text) > MOST_CHARACTERS
+        return f"{text[:MOST_CHARACTERS]}\n..." if cut else text
+
+
+@dataclass(frozen=True)
+class HookViews:
+    """The hooks to show; ``left_out`` of those that succeeded are not."""
+
+    shown: tuple[HookView, ...]
+    left_out: int
+
+
+def hook_views(trials: Sequence[TrialRecord]) -> HookViews:
+    """Hooks that failed or said something; if those are too many, the former only."""
+    runs = [HookView(trial.number, run) for trial in trials for run in trial.hooks]
+    telling = [view for view in runs if view.output or not view.run.succeeded]
+    if len(telling) <= MOST_RUNS:
+        return HookViews(tuple(telling), 0)
+    failed = tuple(view for view in telling if not view.run.succeeded)[:MOST_RUNS]
+    return HookViews(failed, len(telling) - len(failed))
+
+
+# What a page carries for its script, compressed: plotly.js, and the figures.
+#
+# A browser unpacks it by itself (``DecompressionStream``). Base64 has no character that
+# could end the element it stands in.
+
+
+def packed(text: str) -> Markup:
+    """``text`` as gzip in base64; the same text always gives the same."""
+    data = gzip.compress(text.encode("utf-8"), compresslevel=6, mtime=0)
+    return Markup(base64.b64encode(data).decode("ascii"))  # noqa: S704 - base64
+
+
+@cache
+def plotly_script() -> str:
+    """plotly.js itself: a page must work without a network, for years (ADR 20)."""
+    file = files("dutperf.report") / "vendor" / "plotly-basic.min.js"
+    return file.read_text("utf-8")
+
+
+@cache
+def packed_plotly() -> Markup:
+    """The same, packed once for all pages of a process."""
+    return packed(plotly_script())
+
+
+# Which columns of a table stand below each other, as a page is only so wide.
+
+
+_HEAD_WIDTH = 13
+"""Characters of a line; one that is longer would make its column wider than figures."""
+Stack = list[tuple[int, Column]]
+"""Columns that share one, with their places in the table."""
+
+
+def stacked(columns: Sequence[Column]) -> list[Stack]:
+    """All columns in their order; what may stand below another one does."""
+    found: list[Stack] = []
+    for place, column in enumerate(columns):
+        if column.below and found:
+            found[-1].append((place, column))
+        else:
+            found.append([(place, column)])
+    return found
+
+
+def head_lines(stack: Stack) -> Iterator[str]:
+    """Names and units, the first with a capital letter."""
+    for place, (_, column) in enumerate(stack):
+        for line, part in enumerate(column.head(STYLE)):
+            first = place == line == 0
+            told = part[:1].upper() + part[1:] if first else part
+            yield from wrap(told, _HEAD_WIDTH, break_long_words=False)
+
 
 REPORT = "report.html"
 _LEVELS = {"text": "plain text"}
@@ -286,3 +387,89 @@ def environment() -> jinja2.Environment:
         whole=text.whole,
     )
     return found
+
+
+# Several runs on one page: what each found, as bars, and where its report is.
+#
+# No chart of its own and no script: it is for who has measured a series and looks for
+# the run to read.
+
+
+OVERVIEW = "overview.html"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One cell; ``share``: of the largest figure of its kind in the run, up to 1.
+
+    None where it has no figure that could be compared.
+    """
+
+    cell: CellView
+    share: float | None
+
+
+@dataclass(frozen=True)
+class RunView:
+    """One run.
+
+    Attributes:
+        report: the address of its report, from the page's own directory.
+        closing: what its end said.
+        kinds: name and bars of each kind of cell that it has.
+    """
+
+    source: Source
+    report: str
+    closing: tuple[str, ...]
+    kinds: tuple[tuple[str, tuple[Bar, ...]], ...]
+
+
+def write_overview(directories: Sequence[Path], path: Path) -> Path:
+    """Write the page of the runs in ``directories``, in that order.
+
+    Returns:
+        Its path.
+
+    Raises:
+        InputError: one of them has no results, or a file is damaged; the page cannot
+            be written.
+    """
+    if not path.parent.is_dir():
+        raise InputError(
+            f"cannot write {path}: there is no directory {path.parent}",
+            "make it, or choose another --output",
+        )
+    runs = [_run(directory, path.parent) for directory in directories]
+    page = (
+        environment()
+        .get_template("overview.html.j2")
+        .render(runs=runs, version=__version__)
+    )
+    write_atomically(path, visible(page), "the results are not affected")
+    return path
+
+
+def _run(directory: Path, origin: Path) -> RunView:
+    source = read_source(directory)
+    cells = cells_of(source)
+    return RunView(
+        source=source,
+        report=Path(os.path.relpath(directory / REPORT, origin)).as_posix(),
+        closing=tuple(closing_of(source, cells, where="in its report")),
+        kinds=tuple(_kinds(cells)),
+    )
+
+
+def _kinds(cells: Sequence[CellView]) -> Iterator[tuple[str, tuple[Bar, ...]]]:
+    for name in dict.fromkeys(cell.name for cell in cells):
+        own = [cell for cell in cells if cell.name == name]
+        figures = [cell.median if cell.measured else None for cell in own]
+        most = max((figure for figure in figures if figure), default=None)
+        yield (
+            name,
+            tuple(
+                Bar(cell, figure / most if figure is not None and most else None)
+                for cell, figure in zip(own, figures, strict=True)
+            ),
+        )

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from dutperf.errors import InputError
-from dutperf.naming import lab_name
 from dutperf.results import (
     CellResult,
     Environment,
@@ -23,9 +22,10 @@ from dutperf.results import (
     load_journal,
     load_results,
 )
-from dutperf.results.counting import counting
 from dutperf.results.directory import CAMPAIGN
-from dutperf.results.loading import read_text
+from dutperf.results.journal import counting
+from dutperf.results.storage import read_text
+from dutperf.visible import lab_name
 
 
 @dataclass(frozen=True)

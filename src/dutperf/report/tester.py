@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from dutperf.protocol import Histogram, PortReport, ReasonCode
 from dutperf.report.text import duration_ns, plural
 from dutperf.results import TrialRecord
-from dutperf.results.altered_frames import inspected
-from dutperf.results.icmp import icmp_counts
+from dutperf.results.device_words import icmp_counts, inspected
 from dutperf.stats import histogram_percentile, merged_histogram
 
 _PORT_DROPS = ("rx_missed", "rx_nombuf", "tx_errors")

@@ -9,8 +9,8 @@ from itertools import groupby
 from dutperf.protocol import Damage, DirectionResult, StreamResult
 from dutperf.report.text import duration_ns, percent, plural, whole
 from dutperf.results import TrialRecord
-from dutperf.results.damage_words import RECEIVED, kinds_words
 from dutperf.results.trial_record import TrialRole
+from dutperf.results.words import RECEIVED, kinds_words
 from dutperf.tables import full_length
 
 ROLES: dict[TrialRole, str] = {

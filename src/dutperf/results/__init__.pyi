@@ -1,6 +1,6 @@
-from .bounds import limit_words, overall, valued
+from .bounds import limit_words, overall, spread_of, valued
 from .closing_words import Words, closing
-from .delay_results import DelayRecord, Figure, FrameCount, Measure
+from .details import DelayRecord, Figure, FrameCount, Measure
 from .directory import (
     ResultsDirectory,
     how_to_go_on,
@@ -11,8 +11,13 @@ from .directory import (
     stored_campaign,
 )
 from .environment import Environment, PortRecord, collect_environment
-from .following import JournalFollower, is_running
-from .journal import JournalContents, JournalHeader, load_journal
+from .journal import (
+    JournalContents,
+    JournalFollower,
+    JournalHeader,
+    is_running,
+    load_journal,
+)
 from .model import (
     RESULTS_SCHEMA_VERSION,
     CellResult,
@@ -21,7 +26,6 @@ from .model import (
     Scalability,
     ScalabilityPoint,
 )
-from .points import highest_clean
 from .rate_results import (
     Bound,
     BoundCause,
@@ -38,10 +42,8 @@ from .rate_results import (
     ValueGroup,
     Withdrawal,
 )
-from .settled import settled_words, withdrawn_words
-from .spread import spread_of
 from .trial_record import HookRun, TrialRecord
-from .verdict_words import result_word
+from .words import highest_clean, result_word, settled_words, withdrawn_words
 
 __all__ = [
     "RESULTS_SCHEMA_VERSION",

@@ -15,13 +15,8 @@ from operator import attrgetter
 from typing import Any
 
 from dutperf.protocol import Reason
-from dutperf.results.beside_words import beside_sentence
-from dutperf.results.damage_words import damage_sentence
-from dutperf.results.delay_results import Measure
-from dutperf.results.management_words import management_sentence
+from dutperf.results.details import Measure
 from dutperf.results.model import CellResult, NotMeasured
-from dutperf.results.named import named, shortened
-from dutperf.results.points import highest_clean
 from dutperf.results.rate_results import (
     Bound,
     BoundCause,
@@ -29,8 +24,16 @@ from dutperf.results.rate_results import (
     LoadPoint,
     Spread,
 )
-from dutperf.results.settled import settled_words
 from dutperf.results.units import about, duration, in_unit
+from dutperf.results.words import (
+    beside_sentence,
+    damage_sentence,
+    highest_clean,
+    management_sentence,
+    named,
+    settled_words,
+    shortened,
+)
 
 MOST = 5
 """Sentences at the end of a run."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import io
+import itertools
 import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -31,28 +32,104 @@ from ruamel.yaml.error import YAMLError
 
 from dutperf.errors import InputError
 from dutperf.interruption import postponed_signals
-from dutperf.nesting import is_nested_too_deeply
-from dutperf.results.changes import differences, listed
-from dutperf.results.environment import Environment, environment_sum
+from dutperf.plain_files import is_nested_too_deeply
+from dutperf.results.environment import (
+    Environment,
+    differences,
+    environment_sum,
+    listed,
+)
 from dutperf.results.journal import (
     JOURNAL,
     Journal,
     JournalContents,
     JournalHeader,
+    StoredTrials,
     load_journal,
 )
-from dutperf.results.journal_place import begin_journal
-from dutperf.results.loading import (
+from dutperf.results.model import ResultsFile, RunPart
+from dutperf.results.storage import (
     load_versioned,
     parse_object,
     read_text,
     stored_file,
+    storing,
+    write_atomically,
 )
-from dutperf.results.model import ResultsFile, RunPart
-from dutperf.results.storage import write_atomically
-from dutperf.results.stored_trials import StoredTrials
 from dutperf.results.trial_record import TrialRecord
 from dutperf.visible import visible_json
+
+# Where a new run begins its journal: in a directory that is its own.
+
+
+class _TakenError(InputError):
+    """The directory has files in it."""
+
+
+def begin_journal(
+    path: Path | None, default: str, header: JournalHeader
+) -> tuple[Path, Journal]:
+    """Take a directory and begin the journal in it.
+
+    Args:
+        path: the directory, absent or empty; None: results/``default``, or the first of
+            results/``default``-2, -3, ... that no other run took in the same second.
+        default: its name, if none is given.
+        header: the first line of the journal.
+
+    Raises:
+        InputError: the directory holds files, or another run has it.
+        SetupError: it cannot be made or written to.
+    """
+    if path is not None:
+        _check_place(path)
+        return path, _begin(path, header)
+    for place in _default_places(Path("results") / default):
+        with contextlib.suppress(_TakenError):
+            return place, _begin(place, header)
+    raise AssertionError("there is always another number")
+
+
+def _default_places(first: Path) -> Iterator[Path]:
+    yield first
+    yield from (first.with_name(f"{first.name}-{n}") for n in itertools.count(2))
+
+
+def _begin(path: Path, header: JournalHeader) -> Journal:
+    try:
+        _claim(path)
+        return Journal.create(path / JOURNAL, header)
+    except FileExistsError as error:
+        raise _TakenError(
+            f"{path} holds the files of another run, or other ones",
+            "give a new or empty directory, results are never overwritten; to go "
+            f"on with a run that ended early: dutperf run --resume {path}",
+        ) from error
+
+
+def _claim(path: Path) -> None:
+    with storing(path):
+        path.mkdir(parents=True, exist_ok=True)
+        if any(path.iterdir()):
+            raise FileExistsError(path)
+
+
+def _check_place(path: Path) -> None:
+    """Refuse what can be no directory of files, before anything is opened."""
+    for part in (path, *path.parents):
+        if part.exists() and not part.is_dir():
+            raise InputError(
+                f"{path} cannot be a results directory: {part} is a file",
+                "give a new or empty directory; stored results are in a directory, and "
+                "--json prints them",
+            )
+    nearest = next((p for p in path.absolute().parents if p.exists()), Path("/"))
+    if nearest.resolve().is_relative_to("/proc"):
+        raise InputError(
+            f"{path} cannot be a results directory: /proc holds no files",
+            "give a new or empty directory elsewhere",
+        )
+
 
 CAMPAIGN = "campaign.yaml"
 _LARGEST_CAMPAIGN = 2_000_000

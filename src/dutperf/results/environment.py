@@ -10,12 +10,14 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Mapping, Sequence
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic.dataclasses import dataclass
 
 from dutperf import __version__
 from dutperf.protocol import (
@@ -29,11 +31,114 @@ from dutperf.protocol import (
     VlanTag,
     port_name,
 )
-from dutperf.results.links import KernelDriver, LinkDrivers, interface_driver
-from dutperf.results.machine_check import MachineCheck
 from dutperf.results.model import RESULTS_SCHEMA_VERSION, RunPart, SchemaVersion
 from dutperf.results.passport import Passport
 from dutperf.results.stored import Stored
+
+# Which kernel driver is behind an interface, also in another network namespace.
+
+
+_SECONDS = 5
+
+
+class KernelDriver(NamedTuple):
+    """A driver and its version; in-tree drivers have the kernel's version."""
+
+    name: str | None
+    version: str | None
+
+
+LinkDrivers = Callable[[str, str | None], KernelDriver]
+"""Finds the kernel driver of a device in a network namespace (None: this one)."""
+
+
+def interface_driver(device: str, namespace: str | None) -> KernelDriver:
+    """Ask ``ip`` for the kind of a virtual link, sysfs for the driver of a real one."""
+    link = _link(device, namespace)
+    return driver_of(link, Path("/sys")) if link else KernelDriver(None, None)
+
+
+def driver_of(link: dict[str, Any], sys: Path) -> KernelDriver:
+    """The driver of one link as ``ip -d -j link`` describes it."""
+    name = link.get("linkinfo", {}).get("info_kind") or _bus_driver(link, sys)
+    if name is None:
+        return KernelDriver(None, None)
+    try:
+        version = (sys / "module" / name / "version").read_text().strip()
+    except OSError:
+        version = platform.release()
+    return KernelDriver(name, version)
+
+
+def _link(device: str, namespace: str | None) -> dict[str, Any] | None:
+    where = ["-n", namespace] if namespace else []
+    command = ["ip", *where, "-d", "-j", "link", "show", "dev", device]
+    try:
+        done = subprocess.run(
+            command, capture_output=True, timeout=_SECONDS, check=True, text=True
+        )
+        links = json.loads(done.stdout)
+    except (OSError, subprocess.SubprocessError, json.JSONDecodeError):
+        return None
+    return links[0] if links else None
+
+
+def _bus_driver(link: dict[str, Any], sys: Path) -> str | None:
+    bus, device = link.get("parentbus"), link.get("parentdev")
+    if not bus or not device:
+        return None
+    driver = sys / "bus" / bus / "devices" / device / "driver"
+    return driver.resolve().name if driver.is_symlink() else None
+
+
+# One thing of the tester's machine that may touch a result, as the doctor found it.
+
+
+CheckVerdict = Literal["good", "doubtful", "bad", "unknown"]
+"""doubtful: it may be seen in results; bad: it will, or nothing can be measured."""
+
+_OF_DELAYS_ALONE = ("idle_states", "counter_synchrony")
+_OF_DELAYS = (
+    *_OF_DELAYS_ALONE,
+    "preemptions_cpu",
+    "steal_time",
+    "governor",
+    "turbo",
+    "smt_siblings",
+    "isolated_cpus",
+    "time_stamp_counter",
+    "port_",
+)
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class MachineCheck:
+    """What was found, and unless that is good, why it matters and what to do.
+
+    ``name`` is the same on each machine, so that records can be compared.
+    """
+
+    name: str
+    verdict: CheckVerdict
+    found: str
+    why: str = ""
+    cure: str = ""
+
+    @property
+    def touches_delays(self) -> bool:
+        """Whether it may be seen in delays, too, and not in rates and losses alone."""
+        return self.name.startswith(_OF_DELAYS)
+
+    @property
+    def touches_delays_alone(self) -> bool:
+        """Whether rates and losses do not depend on it."""
+        return self.name in _OF_DELAYS_ALONE
+
+    @property
+    def is_finding(self) -> bool:
+        """Whether a reader of results should know it."""
+        return self.verdict in ("doubtful", "bad")
+
 
 _VIRTUAL = frozenset({"bridge", "dummy", "ipvlan", "macvlan", "tun", "veth", "vxlan"})
 WITHOUT_MEDIUM = frozenset({"memif", "null", "ring", "vdev"})
@@ -328,3 +433,68 @@ def _port(
         kernel_driver=kernel.name,
         kernel_driver_version=kernel.version,
     )
+
+
+# What differs between two values of the same shape, in words.
+
+
+_ABSENT = object()
+
+
+class Change(NamedTuple):
+    """What stands at ``where`` in the old value and in the new one, as text."""
+
+    where: str
+    old: str
+    new: str
+
+
+def changes(old: Any, new: Any) -> Iterator[Change]:  # noqa: ANN401 - plain data
+    """Each value that changed."""
+    yield from _changes(old, new, "")
+
+
+def differences(old: Any, new: Any) -> list[str]:  # noqa: ANN401 - plain data
+    """One line for each value that changed: ``left.mtu: was 1500, is 9000``."""
+    return [
+        f"{change.where}: was {_short(change.old)}, is {_short(change.new)}"
+        for change in changes(old, new)
+    ]
+
+
+def listed(lines: list[str], most: int = 10) -> str:
+    """The first ``most`` of ``lines``, one a line."""
+    more = len(lines) - most
+    rest = [f"... and {more} more"] if more > 0 else []
+    return "\n".join([*lines[:most], *rest])
+
+
+def _changes(old: Any, new: Any, where: str) -> Iterator[Change]:  # noqa: ANN401
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in dict.fromkeys([*old, *new]):
+            inner = f"{where}.{key}" if where else str(key)
+            yield from _changes(old.get(key, _ABSENT), new.get(key, _ABSENT), inner)
+    elif isinstance(old, list) and isinstance(new, list) and _nested(old + new):
+        for index in range(max(len(old), len(new))):
+            was, now = (v[index] if index < len(v) else _ABSENT for v in (old, new))
+            yield from _changes(was, now, f"{where}[{index}]")
+    elif old != new:
+        yield Change(where, _shown(old), _shown(new))
+
+
+def _nested(values: list[Any]) -> bool:
+    """A list of numbers is told as one value."""
+    return any(isinstance(value, dict | list) for value in values)
+
+
+def _shown(value: Any) -> str:  # noqa: ANN401 - plain data
+    if value is _ABSENT:
+        return "absent"
+    if isinstance(value, dict):
+        named = value.get("procedure") or value.get("name")
+        return f"a block of keys ({named})" if named else "a block of keys"
+    return str(value)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."

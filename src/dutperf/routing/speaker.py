@@ -25,7 +25,7 @@ from dutperf.packets.rip import Network
 from dutperf.protocol import Side, Tap
 from dutperf.results.trial_record import RoutingSession
 from dutperf.routing import bird
-from dutperf.routing.bird_config import configuration
+from dutperf.routing.bird import configuration
 from dutperf.routing.sessions import Session, hosts_of, sessions_of, told_in
 
 Notify = Callable[[str], None]

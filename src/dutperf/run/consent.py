@@ -17,9 +17,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from dutperf.config import Campaign, Testbed, load_campaign
-from dutperf.config.fields import Secret
+from dutperf.config.fields import Secret, dotted
 from dutperf.config.hooks import Hook
-from dutperf.config.problem import dotted
 from dutperf.config.side import MemifPort, VdevPort
 from dutperf.errors import InputError
 from dutperf.results.directory import CAMPAIGN

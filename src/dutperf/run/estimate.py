@@ -19,7 +19,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from dutperf.config import Cell
-from dutperf.config.load_steps import ends_when_lossless
+from dutperf.config.loads import ends_when_lossless
 from dutperf.config.sizes import mean_frame_size
 from dutperf.config.specs import (
     BackToBackSpec,
@@ -33,11 +33,11 @@ from dutperf.config.stateful_keys import Stateful
 from dutperf.line_rate import line_rate_fps
 from dutperf.procedures.first_frames import first_frames_s, is_tried_first
 from dutperf.procedures.max_rate import MaxRate, is_probed
-from dutperf.procedures.probe import TRIAL_S, TRIALS
 from dutperf.procedures.searching import check_range, strategy_of, waits_s
 from dutperf.procedures.stateful.establishing import stateful_of
 from dutperf.procedures.stateful.eviction_probe import numbers_beyond
 from dutperf.procedures.stateful.table_capacity import search_of
+from dutperf.procedures.tester_limit import TRIAL_S, TRIALS
 from dutperf.search import Outcome, Resolution
 from dutperf.search.capacity import ignore_step
 from dutperf.simulation.search_laboratory import SimulatedTester, SlopeDevice

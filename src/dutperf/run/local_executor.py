@@ -21,56 +21,121 @@ from pathlib import Path
 
 from dutperf.config import Cell, PlannedTestbed, Testbed
 from dutperf.errors import DutperfError, InputError, StorageError
-from dutperf.procedures.beside import with_beside
-from dutperf.procedures.bursts import beside_bursts
-from dutperf.procedures.describe import with_conformance
+from dutperf.procedures.bursts import beside_bursts, shaped_trials
+from dutperf.procedures.cell_results import with_conformance
+from dutperf.procedures.counts import with_beside, with_management
+from dutperf.procedures.cpu_contention import DeviceWatch, beside_repeated
 from dutperf.procedures.events import CellStarted, Notice, OnEvent, TestbedStarted
 from dutperf.procedures.first_frames import is_tried_first, try_first_frames
-from dutperf.procedures.line_rates import at_line_rate, beside_media
-from dutperf.procedures.management import with_management
+from dutperf.procedures.fixed_load import found_load, unmeasured
 from dutperf.procedures.max_rate import MaxRate, check_links, max_rate
 from dutperf.procedures.measurements import MEASUREMENTS, OnConnections
 from dutperf.procedures.passport_use import beside_passport, first_load_fps
-from dutperf.procedures.probe import burst_peak, with_probed
-from dutperf.procedures.reference_load import found_load, unmeasured
 from dutperf.procedures.searching import check_range
-from dutperf.procedures.shaped_trials import shaped_trials
-from dutperf.procedures.stateful.phase1_rate import too_fast, with_phase1_rate
-from dutperf.procedures.stateful.phased import trials_of
-from dutperf.procedures.stateful.table_limits import beside_limits
-from dutperf.procedures.taken_cpu import DeviceWatch, beside_repeated
+from dutperf.procedures.stateful.phased import too_fast, trials_of, with_phase1_rate
+from dutperf.procedures.stateful.table_capacity import beside_limits
+from dutperf.procedures.tester_limit import (
+    at_line_rate,
+    beside_media,
+    burst_peak,
+    with_probed,
+)
 from dutperf.protocol import Reason
 from dutperf.results import (
     CellResult,
+    Environment,
     NotMeasured,
     PortRecord,
     ResultsDirectory,
+    TrialRecord,
     collect_environment,
 )
-from dutperf.results.altered_frames import beside_altered
-from dutperf.results.machine_check import MachineCheck
-from dutperf.results.misdirected_frames import beside_misdirected
+from dutperf.results.device_words import (
+    beside_altered,
+    beside_misdirected,
+    beside_routing,
+)
+from dutperf.results.environment import MachineCheck, differences, listed
+from dutperf.results.model import RunPart
 from dutperf.results.passport import Passport
-from dutperf.results.routing_falls import beside_routing
 from dutperf.routing.speaker import Speaker, Speaking, no_speaker
 from dutperf.run.engine_session import (
     EngineOpener,
     TesterEngine,
     aborting,
+    far_cores,
     main_core,
     open_ports,
     resolve_neighbours,
 )
 from dutperf.run.jobs import Job, OnOutcome, RunStore, TestbedsError, by_testbed
-from dutperf.run.kept_environment import keep_environment
-from dutperf.run.numa import far_cores
-from dutperf.run.openings import (
-    ConnectionsRemainError,
-    Openings,
-    beside_earlier,
-)
+from dutperf.run.openings import ConnectionsRemainError, Openings, beside_earlier
 from dutperf.run.replay import JournalEndsError
 from dutperf.run.trial_runner import TrialRunner, explaining
+
+# The environment of a testbed's first trial stays; later changes are put beside.
+
+
+_STEADY = {
+    "dutperf_version",
+    "engine_version",
+    "dpdk_version",
+    "kernel",
+    "cpu_model",
+    "cores_used",
+    "main_core",
+    "governor",
+    "turbo",
+    "dut",
+    "stands_in",
+}
+"""Parts of the environment that should be the same in all of a run."""
+
+
+def keep_environment(
+    store: RunStore,
+    environment: Environment,
+    stored: Sequence[TrialRecord],
+    notify: Callable[[str], None],
+) -> None:
+    """Store ``environment``, of the testbed that ``stored`` was measured at, if at all.
+
+    Raises:
+        InputError: the ports are not of the kind that the run began with.
+    """
+    began_in = store.environment(environment.place)
+    if stored and began_in is None:
+        notify("no environment is stored any more of where the run began")
+    if not stored or began_in is None:
+        store.write_environment(environment)
+        return
+    then, now = (_ports(e) for e in (began_in, environment))
+    if changed := differences(then, now):
+        raise InputError(
+            f"the ports are not those that the run began with:\n{listed(changed, 3)}",
+            "bring them back, or give --output with a new directory to start anew",
+        )
+    then, now = (e.model_dump(include=_STEADY) for e in (began_in, environment))
+    changes = differences(then, now)
+    for change in changes:
+        notify(f"not as when the run began: {change}")
+    part = RunPart(
+        first_trial=len(store.records) + 1,
+        started_at=environment.started_at,
+        place=environment.place,
+        changes=changes,
+    )
+    # A part that ended before its first trial has measured nothing.
+    parts = [p for p in began_in.parts if p.first_trial < part.first_trial]
+    store.write_environment(began_in.model_copy(update={"parts": [*parts, part]}))
+
+
+def _ports(environment: Environment) -> dict[str, dict[str, object]]:
+    """What of its ports decides how frames are sent and received."""
+    return {
+        port.label: port.model_dump(include={"driver", "kernel_driver", "mtu"})
+        for port in environment.ports
+    }
 
 
 def measure_cell(

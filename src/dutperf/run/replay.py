@@ -14,7 +14,7 @@ from dutperf.config.cell import Cell
 from dutperf.errors import InputError
 from dutperf.procedures.trials import PASSED, Check
 from dutperf.protocol import TrialRequest, VerdictKind
-from dutperf.results.changes import differences, listed
+from dutperf.results.environment import differences, listed
 from dutperf.results.trial_record import TrialRecord, TrialRole
 
 _TRIAL_IDS = 65535

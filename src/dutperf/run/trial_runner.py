@@ -18,10 +18,10 @@ from datetime import UTC, datetime
 from dutperf.config.cell import Cell
 from dutperf.config.hooks import Hooks
 from dutperf.config.testbed import Testbed
-from dutperf.engine.client import planned_s
-from dutperf.engine.measurer import Measurer
+from dutperf.engine.client import Measurer, planned_s
 from dutperf.errors import EngineError, SetupError
-from dutperf.procedures import taken_cpu, unreceived
+from dutperf.procedures import cpu_contention
+from dutperf.procedures.cpu_contention import DeviceWatch
 from dutperf.procedures.events import (
     Notice,
     OnEvent,
@@ -30,10 +30,8 @@ from dutperf.procedures.events import (
     TrialReplayed,
     TrialStarted,
 )
-from dutperf.procedures.stateful.collapse import has_collapsed
-from dutperf.procedures.taken_cpu import DeviceWatch
-from dutperf.procedures.trial_verdicts import ATTEMPTS, comes_and_goes
-from dutperf.procedures.trials import Ask, RunHooks
+from dutperf.procedures.stateful.table_capacity import has_collapsed
+from dutperf.procedures.trials import ATTEMPTS, Ask, RunHooks, comes_and_goes
 from dutperf.protocol import Reason, TrialProgress, TrialRequest, TrialResult
 from dutperf.results.trial_record import (
     DeviceCpu,
@@ -46,6 +44,7 @@ from dutperf.results.trial_record import (
 from dutperf.routing.speaker import Speaker
 from dutperf.run.announcing import with_community, without_community
 from dutperf.run.hook_runs import (
+    Trigger,
     ask_is_alive,
     check,
     check_alive,
@@ -57,7 +56,6 @@ from dutperf.run.hook_runs import (
 from dutperf.run.openings import ConnectionsRemainError, Openings, begun_like, remain
 from dutperf.run.replay import JournalEndsError, Replay, opens
 from dutperf.run.trial_request import trial_request
-from dutperf.run.trial_trigger import Trigger
 
 _OF_COLLAPSE = ("is_alive", "restart")
 _LONGEST_PATIENCE_S = 4.0
@@ -343,10 +341,12 @@ class TrialRunner:
         if not self._device or not taken_ns:
             return result, _Seen()
         queue_frames = self._device.queue_frames
-        result = unreceived.counted(result, request, sent_before, self._device.sent())
+        result = cpu_contention.counted(
+            result, request, sent_before, self._device.sent()
+        )
         return result, _Seen(
-            cpu=taken_cpu.found_in(request, taken_ns(), queue_frames),
-            drops=taken_cpu.dropped(self._device, dropped_before, result),
+            cpu=cpu_contention.found_in(request, taken_ns(), queue_frames),
+            drops=cpu_contention.dropped(self._device, dropped_before, result),
         )
 
     def _looked_after(
@@ -382,7 +382,7 @@ class TrialRunner:
         if (
             seen.cpu
             and ask.role != "probe"
-            and taken_cpu.explains(seen.cpu, coming.request, result)
+            and cpu_contention.explains(seen.cpu, coming.request, result)
         ):
             result = self._explained(result, seen.cpu, coming)
         if ask.rejudge:
@@ -398,9 +398,11 @@ class TrialRunner:
         again, then = self._invalid < attempts - 1, ""
         if attempts == 1:  # nobody needs a bound, and it is as invalid
             again, then = True, "it is not repeated"
-        elif taken_cpu.came_again(coming.request, result, self._lost, cpu.queue_frames):
+        elif cpu_contention.came_again(
+            coming.request, result, self._lost, cpu.queue_frames
+        ):
             again, then = False, "it lost as many frames twice before, so it counts"
-        return taken_cpu.judged(result, cpu, again=again, then=then)
+        return cpu_contention.judged(result, cpu, again=again, then=then)
 
     def _patience_s(self, coming: _Next) -> float:
         """Of a phase 1 the trial that follows it is the one that is tried again."""
@@ -445,8 +447,8 @@ class TrialRunner:
         """What the next trials have to know of it."""
         self._last[record.role] = record
         self._invalid += record.result.verdict.kind == "invalid"
-        if taken_cpu.repeated(record):
-            self._lost.append(taken_cpu.lost_in(record.result))
+        if cpu_contention.repeated(record):
+            self._lost.append(cpu_contention.lost_in(record.result))
         self._replay.finished += 1
 
     def _store(self, record: TrialRecord, ask: Ask) -> TrialRecord:

@@ -33,8 +33,9 @@ from dutperf.search.search_types import (
     SearchResult,
     Step,
     Verification,
+    sender_limit_fps,
+    tells_nothing,
 )
-from dutperf.search.sender_limit import sender_limit_fps, tells_nothing
 
 OnStep = Callable[[Step], None]
 

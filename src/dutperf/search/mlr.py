@@ -18,9 +18,15 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dutperf.search.attempts import attempted
-from dutperf.search.search_types import Conclusion, Measure, Outcome, Resolution
-from dutperf.search.sender_limit import sender_limit_fps, tells_nothing
+from dutperf.search.search_types import (
+    Conclusion,
+    Measure,
+    Outcome,
+    Resolution,
+    attempted,
+    sender_limit_fps,
+    tells_nothing,
+)
 
 # The package takes a second to import: only who searches with it waits for that.
 if TYPE_CHECKING:

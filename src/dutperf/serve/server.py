@@ -15,8 +15,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from dutperf.errors import InputError, SetupError
-from dutperf.serve.app import Compare, make_app
-from dutperf.serve.guard import Guard
+from dutperf.serve.app import Compare, Guard, make_app
 from dutperf.serve.live import PlannedCells
 
 _MOST_CONNECTIONS = 200

@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping
 from functools import partial
 from typing import get_args
 
-from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.errors import EngineError
 from dutperf.protocol import (
     ERROR_ENVIRONMENT,

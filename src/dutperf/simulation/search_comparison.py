@@ -24,8 +24,7 @@ from typing import NamedTuple
 
 from dutperf import stats
 from dutperf.search.mlr import Goal
-from dutperf.search.repeats import Repeats
-from dutperf.search.search_types import Resolution, Verification
+from dutperf.search.search_types import Repeats, Resolution, Verification
 from dutperf.search.strategies import Strategy, Task, classic, mlrsearch, narrowed
 from dutperf.simulation.search_laboratory import (
     Bench,

@@ -35,8 +35,8 @@ from dutperf.protocol import (
     TagResult,
     TrialRequest,
 )
+from dutperf.protocol.stream_parts import MAX_LOST_RANGES
 from dutperf.protocol.tagging import tagged_frames
-from dutperf.protocol.tuple_messages import MAX_LOST_RANGES
 from dutperf.simulation.schedule import Schedule
 
 Dut = Callable[[float, int], int]

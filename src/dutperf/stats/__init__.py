@@ -1,19 +1,20 @@
 """Order statistics as RFC 8219 12 asks for: median, 1st and 99th percentile."""
 
-from dutperf.stats.censored import Estimate, Statistic, estimate, highest
-from dutperf.stats.confidence import (
-    LOOKS,
-    Interval,
-    interval_at_look,
-    mean_interval,
-    median_interval,
-)
 from dutperf.stats.order import (
+    LOOKS,
+    Estimate,
+    Interval,
+    Statistic,
+    estimate,
+    highest,
     histogram_median,
     histogram_percentile,
+    interval_at_look,
     mean,
+    mean_interval,
     median,
     median_bounds,
+    median_interval,
     merged_histogram,
     percentile,
     percentile_bounds,

@@ -28,7 +28,7 @@ from itertools import pairwise
 from statistics import NormalDist
 from typing import Literal, NamedTuple
 
-from dutperf.stats.censored import Statistic
+from dutperf.stats.order import Statistic
 
 _MOST_EXACT = 40_000
 """Pairs up to which the null distribution is counted out, in a second at most."""

@@ -1,15 +1,6 @@
 """Tables of results, made once: the terminal and the report only render them."""
 
 from dutperf.tables.all_tables import result_tables, tables
-from dutperf.tables.figures import (
-    Entry,
-    Span,
-    State,
-    Style,
-    Value,
-    Verdict,
-    state_word,
-)
 from dutperf.tables.subject import (
     BURSTS,
     CONNECTIONS,
@@ -21,7 +12,18 @@ from dutperf.tables.subject import (
     full_length,
     subjects,
 )
-from dutperf.tables.table_model import Column, Row, Table
+from dutperf.tables.table_model import (
+    Column,
+    Entry,
+    Row,
+    Span,
+    State,
+    Style,
+    Table,
+    Value,
+    Verdict,
+    state_word,
+)
 
 __all__ = [
     "BURSTS",

@@ -8,22 +8,26 @@ from collections.abc import Iterator, Sequence
 from dutperf.results import Scalability
 from dutperf.tables.connection_tables import (
     connection_table,
+    phase_table,
     step_table,
     teardown_table,
 )
 from dutperf.tables.delay_tables import delay_table, frames_table
-from dutperf.tables.media_tables import media_table
-from dutperf.tables.outage_tables import (
+from dutperf.tables.rate_tables import (
+    goal_table,
+    media_table,
+    passport_table,
+    timeout_table,
+)
+from dutperf.tables.recovery_tables import (
     action_table,
     outage_repeats_table,
     outage_table,
+    recovery_repeats_table,
+    recovery_table,
 )
-from dutperf.tables.passport_tables import passport_table
-from dutperf.tables.phase_tables import phase_table
-from dutperf.tables.recovery_tables import recovery_repeats_table, recovery_table
 from dutperf.tables.result_tables import alike, curve_table, result_table
 from dutperf.tables.scalability_tables import growths
-from dutperf.tables.search_tables import goal_table, timeout_table
 from dutperf.tables.subject import CONNECTIONS, DELAYS, Subject
 from dutperf.tables.table_model import Table
 

@@ -6,19 +6,24 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from dutperf.results import FrameCount, Measure
-from dutperf.tables.figures import (
+from dutperf.tables.result_tables import TRAFFIC, TRIAL_TIME, title
+from dutperf.tables.subject import Subject
+from dutperf.tables.table_model import (
     NONE,
+    Column,
+    Columns,
     Entry,
+    Row,
     Span,
+    Table,
     Value,
     Verdict,
     count,
     delay,
     duration,
+    heads,
+    rows,
 )
-from dutperf.tables.result_tables import TRAFFIC, TRIAL_TIME, title
-from dutperf.tables.subject import Subject
-from dutperf.tables.table_model import Column, Columns, Row, Table, heads, rows
 
 _SAMPLES = {"latency": "tags", "ipdv": "pairs"}
 

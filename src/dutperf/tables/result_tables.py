@@ -7,21 +7,26 @@ from collections.abc import Callable, Iterator, Sequence
 from dutperf.catalogue import PROCEDURES
 from dutperf.protocol import DirectionName
 from dutperf.results import LoadPoint
-from dutperf.results.damage_words import RECEIVED
 from dutperf.results.rate_results import DamageFigure
 from dutperf.results.units import in_unit
-from dutperf.tables.figures import (
+from dutperf.results.words import RECEIVED
+from dutperf.tables.subject import COUNTED, Subject
+from dutperf.tables.table_model import (
     NONE,
+    Column,
+    Columns,
     Entry,
+    Row,
+    Table,
     Value,
     Verdict,
     count,
     derived,
+    heads,
     percent,
+    rows,
     state_word,
 )
-from dutperf.tables.subject import COUNTED, Subject
-from dutperf.tables.table_model import Column, Columns, Row, Table, heads, rows
 
 TRAFFIC: Columns[Subject] = (
     (

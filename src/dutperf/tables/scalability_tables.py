@@ -10,9 +10,21 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from dutperf.results import Figure, Scalability, ScalabilityPoint
-from dutperf.tables.figures import NONE, Entry, Span, Value, count, delay, percent
 from dutperf.tables.subject import Subject
-from dutperf.tables.table_model import Column, Columns, Table, heads, rows
+from dutperf.tables.table_model import (
+    NONE,
+    Column,
+    Columns,
+    Entry,
+    Span,
+    Table,
+    Value,
+    count,
+    delay,
+    heads,
+    percent,
+    rows,
+)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from dutperf.results import (
 )
 from dutperf.results.rate_results import Derived, FindingKind
 from dutperf.results.units import whole
-from dutperf.tables.figures import (
+from dutperf.tables.table_model import (
     NONE,
     Span,
     State,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from planning import Recording, cell
 
-from dutperf.procedures.stateful.collapse import came_back, collapsed
+from dutperf.procedures.stateful.table_capacity import came_back, collapsed
 from dutperf.procedures.trials import Ask
 from dutperf.results import HookRun, TrialRecord
 from dutperf.results.trial_record import HookMoment

@@ -11,20 +11,20 @@ from planning import Recording, cell, doubling, spoilt
 
 from dutperf.config import Testbed
 from dutperf.config.hooks import Hook
-from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.errors import InputError, SetupError
 from dutperf.procedures.events import IntervalNarrowed
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import NoUseError
 from dutperf.procedures.stateful.connection_rate import measure_connection_rate
 from dutperf.procedures.stateful.establishing import (
+    SHORTEST_NS,
     Establishing,
     Opened,
     fastest,
     forgotten_in_shadow,
     stateful_of,
 )
-from dutperf.procedures.stateful.phases import SHORTEST_NS
 from dutperf.protocol import (
     Reason,
     ReasonCode,

@@ -8,8 +8,8 @@ from planning import Recording, cell
 
 from dutperf.procedures.events import Notice
 from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.stateful.connection_diagnosis import agrees
 from dutperf.procedures.stateful.connection_rate import measure_connection_rate
-from dutperf.procedures.stateful.counting import agrees
 from dutperf.simulation.fake_engine import FakeEngine, SimulatedNat, perfect
 
 N = 1000

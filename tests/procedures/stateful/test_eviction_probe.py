@@ -15,7 +15,7 @@ from dutperf.procedures.stateful.eviction_probe import (
     picture_of,
 )
 from dutperf.protocol import Survival
-from dutperf.results.connection_results import Picture
+from dutperf.results.details import Picture
 from dutperf.results.trial_record import TrialRecord
 from dutperf.simulation.fake_engine import SimulatedNat
 

@@ -12,7 +12,7 @@ from planning import Recording, Run, campaign, cell, spec, spoilt
 
 from dutperf.config import Cell, Testbed, expand
 from dutperf.config.phase2 import timing_of
-from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.stateful.connection_diagnosis import expired_reasons
 from dutperf.protocol import DirectionRequest, TrialRequest, TrialResult

@@ -9,7 +9,7 @@ from gateways import ClearedEngine, SimulatedHooks, nat44
 from planning import Recording, Run, cell, doubling, spec_with, spoilt
 
 from dutperf.config import Campaign
-from dutperf.engine.measurer import ProgressCallback, ignore_progress
+from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.errors import InputError
 from dutperf.procedures.events import Notice
 from dutperf.procedures.max_rate import MaxRate

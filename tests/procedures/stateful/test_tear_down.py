@@ -11,7 +11,7 @@ from planning import Recording
 
 from dutperf.config.hooks import Hook
 from dutperf.config.stateful_keys import Stateful
-from dutperf.procedures.stateful.tear_down import (
+from dutperf.procedures.stateful.teardown_rate import (
     Found,
     delete_all,
     deleted,
@@ -19,7 +19,7 @@ from dutperf.procedures.stateful.tear_down import (
     watch,
 )
 from dutperf.results import HookRun
-from dutperf.results.connection_results import Expiry, TeardownRate
+from dutperf.results.details import Expiry, TeardownRate
 from dutperf.results.trial_record import HookMoment
 from dutperf.simulation.fake_engine import FakeEngine, perfect
 

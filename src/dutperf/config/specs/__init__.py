@@ -10,31 +10,33 @@ from typing import Annotated, TypeAlias, get_args
 
 from pydantic import Field
 
-from dutperf.config.specs.back_to_back_spec import BackToBackSpec
 from dutperf.config.specs.connection_specs import (
     ConnectionRateSpec,
     EstablishmentKeys,
     TableCapacitySpec,
     TeardownRateSpec,
 )
-from dutperf.config.specs.fixed_load_spec import (
+from dutperf.config.specs.load_specs import (
     FixedLoadKeys,
     IpdvSpec,
     LatencySpec,
     LoadKeys,
+    OutageSpec,
     PdvSpec,
+    SystemRecoverySpec,
 )
-from dutperf.config.specs.frame_loss_spec import FrameLossSpec
-from dutperf.config.specs.loss_keys import LossKeys
-from dutperf.config.specs.outage_spec import OutageSpec
 from dutperf.config.specs.procedure_keys import (
     Direction,
     SearchedKeys,
     StreamKeys,
     TimedStreamKeys,
 )
-from dutperf.config.specs.system_recovery_spec import SystemRecoverySpec
-from dutperf.config.specs.throughput_spec import ThroughputSpec
+from dutperf.config.specs.rate_specs import (
+    BackToBackSpec,
+    FrameLossSpec,
+    LossKeys,
+    ThroughputSpec,
+)
 
 _Any: TypeAlias = (
     ThroughputSpec

@@ -10,8 +10,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from dutperf.config.problem import KeyedError
-from dutperf.config.search_keys import Width
+from dutperf.config.fields import KeyedError, Width
 from dutperf.config.specs.procedure_keys import (
     Direction,
     ProcedureKeys,

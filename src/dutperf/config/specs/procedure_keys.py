@@ -19,19 +19,18 @@ from pydantic import (
 
 from dutperf.catalogue import PROCEDURES, ProcedureName
 from dutperf.config.fields import (
+    KeyedError,
     Listed,
     Name,
     OneOrMore,
     Strict,
+    Width,
     distinct,
     repeated,
 )
-from dutperf.config.flow_count import FlowCount
 from dutperf.config.frame_size import ALL_SIZES, SizeOrAll
-from dutperf.config.loss_criteria import LossCriterion
-from dutperf.config.problem import KeyedError
-from dutperf.config.rate_reference import RateReference
-from dutperf.config.search_keys import Width
+from dutperf.config.loads import LossCriterion, RateReference
+from dutperf.config.ports import FlowCount
 from dutperf.config.stateful_keys import ConnectionKeys, Phase2Keys
 from dutperf.config.traffic import Traffic
 from dutperf.config.versions import IpVersions

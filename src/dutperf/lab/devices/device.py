@@ -10,18 +10,18 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel
 
-from dutperf.commands import in_namespace
 from dutperf.config.hooks import CORES, Hook, Hooks
-from dutperf.config.testbed import (
+from dutperf.config.side import (
     InterfacePort,
     Ipv4Side,
     Ipv6Side,
-    Routing,
     SideConfig,
     TesterPort,
 )
+from dutperf.config.testbed import Routing
 from dutperf.lab.devices.daemon import Daemon
 from dutperf.lab.state import NAMESPACES, StateFile, named
+from dutperf.programs import in_namespace
 from dutperf.protocol import Side
 
 TESTER_NAMESPACE, *_BOXES = NAMESPACES

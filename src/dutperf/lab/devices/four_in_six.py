@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dutperf.config.testbed import Ipv4Side
+from dutperf.config.side import Ipv4Side
 from dutperf.lab.devices.device import (
     CHAIN,
     Box,

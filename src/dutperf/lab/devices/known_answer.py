@@ -34,13 +34,13 @@ from typing import Any
 
 from dutperf.config.encapsulation import SideEncapsulation
 from dutperf.config.hooks import Hook, Hooks
-from dutperf.config.side import SideTranslation
-from dutperf.config.testbed import (
+from dutperf.config.side import (
     Ipv4Side,
     Ipv6Side,
     MemifPort,
     PortKeys,
     SideConfig,
+    SideTranslation,
 )
 from dutperf.lab import asking
 from dutperf.lab.devices.device import LabDevice, end_name, lab_side

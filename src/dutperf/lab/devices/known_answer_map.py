@@ -19,8 +19,7 @@ from typing import Any
 
 from dutperf.config.encapsulation import SideEncapsulation
 from dutperf.config.map_rule import MapRule
-from dutperf.config.side import SideTranslation
-from dutperf.config.testbed import Ipv4Side, Ipv6Side
+from dutperf.config.side import Ipv4Side, Ipv6Side, SideTranslation
 from dutperf.lab.devices.known_answer import KNOWN_ANSWER, gateway, memif_side
 
 RULE = MapRule(ipv6_prefix="2001:db8::/40", ipv4_prefix="192.0.2.0/24", ea_bits=16)

@@ -40,13 +40,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from dutperf.config.testbed import (
-    InterfacePort,
-    Ipv4Side,
-    Ipv6Side,
-    Routing,
-    SideConfig,
-)
+from dutperf.config.side import InterfacePort, Ipv4Side, Ipv6Side, SideConfig
+from dutperf.config.testbed import Routing
 from dutperf.lab.devices.daemon import BIRD, SNMPD, Daemon, bird_with
 from dutperf.lab.devices.device import LabDevice, end_name, kernel_hooks, lab_side
 from dutperf.lab.devices.frr import FRR, FRR_ROUTING

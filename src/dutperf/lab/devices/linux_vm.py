@@ -13,7 +13,7 @@ The guest has the memory that the rings are in; what finds no room in them is it
 
 from __future__ import annotations
 
-from dutperf.config.testbed import Ipv4Side, Ipv6Side, SideConfig, VdevPort
+from dutperf.config.side import Ipv4Side, Ipv6Side, SideConfig, VdevPort
 from dutperf.lab.devices.device import LabDevice
 from dutperf.lab.devices.linux_router import LINUX_ROUTER, ROUTER_SYSCTLS
 from dutperf.lab.state import StateFile

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from dutperf.config.testbed import Ipv4Side, Ipv6Side
+from dutperf.config.side import Ipv4Side, Ipv6Side
 from dutperf.lab.devices.device import Box, LabDevice, Tracking, gateway_hooks, lab_side
 from dutperf.lab.devices.linux_router import ROUTER_SYSCTLS
 from dutperf.lab.devices.ruleset import Command, Table, matches

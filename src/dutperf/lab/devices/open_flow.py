@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dutperf.config.hooks import Hook, Hooks
-from dutperf.config.testbed import Ipv4Side, Ipv6Side, MemifPort, SideConfig
+from dutperf.config.side import Ipv4Side, Ipv6Side, MemifPort, SideConfig
 from dutperf.lab.devices.device import LabDevice
 from dutperf.lab.state import StateFile
 from dutperf.protocol import Side

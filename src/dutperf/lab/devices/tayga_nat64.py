@@ -17,7 +17,7 @@ There are 253 clients, k is 0 to 252. The prefix is one of the network's own, be
 
 from __future__ import annotations
 
-from dutperf.config.testbed import Ipv4Side, Ipv6Side
+from dutperf.config.side import Ipv4Side, Ipv6Side
 from dutperf.lab.devices.device import (
     Box,
     LabDevice,

@@ -27,7 +27,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 
-from dutperf.config.testbed import Ipv4Side, Ipv6Side
+from dutperf.config.side import Ipv4Side, Ipv6Side
 from dutperf.lab.devices.device import (
     Box,
     LabDevice,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dutperf.config.testbed import Ipv4Side, Ipv6Side, Port, PortKeys
+from dutperf.config.side import Ipv4Side, Ipv6Side, Port, PortKeys
 from dutperf.protocol import Side
 
 TWO_BY_TWO: Mapping[str, tuple[str, ...]] = {

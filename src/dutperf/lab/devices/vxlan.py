@@ -17,7 +17,7 @@ the frame's addresses and ports (RFC 7348 5).
 
 from __future__ import annotations
 
-from dutperf.config.testbed import Ipv4Side, Ipv6Side
+from dutperf.config.side import Ipv4Side, Ipv6Side
 from dutperf.lab.devices.device import (
     CHAIN,
     Box,

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dutperf.config.testbed import Ipv4Side, Ipv6Side
+from dutperf.config.side import Ipv4Side, Ipv6Side
 from dutperf.lab.devices.device import Box, LabDevice, lab_side
 from dutperf.protocol import Side
 

@@ -22,7 +22,7 @@ whatever the wire carries: send them with DF.
 
 from __future__ import annotations
 
-from dutperf.config.testbed import Ipv4Side
+from dutperf.config.side import Ipv4Side
 from dutperf.lab.devices.device import (
     CHAIN,
     INNER_MTU,

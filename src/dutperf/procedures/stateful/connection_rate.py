@@ -23,23 +23,20 @@ from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import Evidence, NoUseError
 from dutperf.procedures.stateful.establishing import (
     Establishing,
-    expired,
-    fastest,
-    stateful_of,
-)
-from dutperf.procedures.stateful.eviction_probe import SLOW_PER_S, probe_eviction
-from dutperf.procedures.stateful.short_tests import (
     Loss,
     as_deviation,
+    expired,
+    fastest,
     opened_per_s,
+    stateful_of,
     too_short,
     unproven,
 )
-from dutperf.procedures.trial_verdicts import ATTEMPTS, no_rate_helps
-from dutperf.procedures.trials import DeviceTrials
+from dutperf.procedures.stateful.eviction_probe import SLOW_PER_S, probe_eviction
+from dutperf.procedures.trials import ATTEMPTS, DeviceTrials, no_rate_helps
 from dutperf.protocol import Reason, VerdictKind
 from dutperf.results import bounds
-from dutperf.results.connection_results import Eviction
+from dutperf.results.details import Eviction
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import RepeatResult
 from dutperf.search import Resolution, SearchResult, binary_search

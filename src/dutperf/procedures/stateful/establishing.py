@@ -13,30 +13,285 @@ the shadow of such a stall, and no more than it can have cost, tells nothing of 
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
-from typing import NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from dutperf.config import Cell
-from dutperf.config.stateful_keys import Stateful
+from dutperf.config.phase2 import Timing, phase1_frames
+from dutperf.config.stateful_keys import Stateful, bounds
+from dutperf.config.versions import version_of
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import NoUseError, Troubles, outcome
-from dutperf.procedures.stateful.connection_diagnosis import unexpected_reasons
-from dutperf.procedures.stateful.counting import Counting
-from dutperf.procedures.stateful.phases import SHORTEST_NS, phase1, validation
-from dutperf.procedures.stateful.short_tests import Loss
-from dutperf.procedures.trial_verdicts import (
+from dutperf.procedures.stateful.connection_diagnosis import (
+    Counting,
+    unexpected_reasons,
+)
+from dutperf.procedures.trials import (
     ATTEMPTS,
+    PASSED,
+    Afterwards,
+    Ask,
+    DeviceTrials,
     fails_beside_loss,
     fails_without_loss,
     no_rate_helps,
 )
-from dutperf.procedures.trials import PASSED, Afterwards, Ask, DeviceTrials
-from dutperf.protocol import Reason, Shadow, TrialResult, Verdict, VerdictKind
+from dutperf.protocol import (
+    MAX_SERIES,
+    Reason,
+    Record,
+    Shadow,
+    TrialRequest,
+    TrialResult,
+    Verdict,
+    VerdictKind,
+)
 from dutperf.results.trial_record import TrialRecord
-from dutperf.search import Outcome
+from dutperf.results.units import about
+from dutperf.search import Outcome, Resolution
+from dutperf.standards import Deviation
+
+# The trials of a stateful test, made of a cell's ordinary request (RFC 9693 4).
+#
+# phase 1      the initiator sends each four-tuple once, the responder learns them
+# phase 2      the cell's own trial: the initiator sends the same four-tuples in random
+#              order, the responder those that it learned, and goes on learning
+# validation   the responder sends one frame back for each; frame k is connection k
+
+
+SURVIVAL_BLOCKS = 256
+SHORTEST_NS = 1_000_000
+_ADDRESSES = ("src_ip", "dst_ip")
+_TUPLE = {"src_port", "dst_port", *_ADDRESSES}
+
+
+def phase1(request: TrialRequest, cell: Cell, stateful: Stateful) -> TrialRequest:
+    """``request``, which the initiator alone sends, as one that opens connections."""
+    data, stream = _one_direction(request)
+    _enumerate(stream, stateful)
+    data["learn"] = _learn(cell, stateful)
+    # All must arrive, however the trials of phase 2 are judged (RFC 9693 4.2).
+    data |= {"frame_timeout_ns": None, "loss_tolerance_ppb": 0}
+    return _timed(data, stateful)
+
+
+def phase2(
+    request: TrialRequest, cell: Cell, stateful: Stateful, timing: Timing
+) -> TrialRequest:
+    """``request`` as one on open connections; what the initiator sends is learned."""
+    data = request.model_dump()
+    for direction in data["directions"]:
+        stream = direction["streams"][0]
+        if direction["name"] == stateful.direction:
+            _enumerate(stream, stateful)
+            stream["tuples"] = _tuples("generated", stateful, "random")
+            data["learn"] = _learn(cell, stateful) | {"keep": True}
+        else:
+            _answer(stream, stateful, stateful.responder_order)
+    data["settle_ns"] = 0  # the device knows the tester from phase 1
+    data["not_before_ns"] = timing.start_ms * 1_000_000
+    return TrialRequest.model_validate(data)
+
+
+def validation(request: TrialRequest, stateful: Stateful) -> TrialRequest:
+    """``request``, which the responder alone sends, as a frame for each connection."""
+    data, stream = _one_direction(request)
+    data["directions"][0] |= {"streams": [stream], "mix": None}
+    _answer(stream, stateful, "increasing")
+    data["settle_ns"] = 0  # the device knows the tester from phase 1
+    data |= {"frame_timeout_ns": None, "loss_tolerance_ppb": 0}
+    return _timed(data, stateful)
+
+
+def _one_direction(request: TrialRequest) -> tuple[dict[str, Any], dict[str, Any]]:
+    """As plain data: the request, and the foreground of its only direction."""
+    data = request.model_dump()
+    (direction,) = data["directions"]
+    return data, direction["streams"][0]
+
+
+def _enumerate(stream: dict[str, Any], stateful: Stateful) -> None:
+    """Give the initiator's stream its four-tuples."""
+    least, most = bounds(stateful.source_ports)
+    first, last = stateful.destinations
+    stream |= {"src_port": least, "dst_port": first}
+    stream["enumeration_order"] = stateful.order
+    # The source port changes fastest, the destination address last (RFC 9693 4.4).
+    stream["vary"] = [
+        *([] if first == last and least == most else _ports("src_port", least, most)),
+        *_ports("dst_port", first, last),
+        *(
+            varied | {"mode": "enumerate"}
+            for field in _ADDRESSES
+            for varied in stream["vary"]
+            if varied["field"] == field
+        ),
+        *_besides_tuple(stream),
+    ]
+
+
+def _answer(stream: dict[str, Any], stateful: Stateful, order: str) -> None:
+    """Give the responder's stream what was learned."""
+    # A frame whose tuple was never learned must not find a connection by chance.
+    stream |= {"vary": _besides_tuple(stream), "dst_port": 0}
+    stream["tuples"] = _tuples("learned", stateful, order)
+
+
+def _learn(cell: Cell, stateful: Stateful) -> dict[str, Any]:
+    expected = stateful.expected
+    return {
+        "direction": stateful.direction,
+        "ip_version": version_of(cell.ip, stateful.responder),
+        "entries": stateful.connections,
+        "expected": expected.model_dump() if expected else None,
+    }
+
+
+def _tuples(source: str, stateful: Stateful, order: str) -> dict[str, Any]:
+    return {"source": source, "count": stateful.connections, "order": order}
+
+
+def _timed(data: dict[str, Any], stateful: Stateful) -> TrialRequest:
+    """Exactly one foreground frame for each connection, and the wait T.
+
+    What a trial of phase 2 records beside its counts, this one does not.
+    """
+    (direction,) = data["directions"]
+    mix = direction["mix"] or {"foreground": 1, "of": 1}
+    frames = phase1_frames(stateful.connections, mix["foreground"], mix["of"])
+    duration_ns = max(SHORTEST_NS, round(frames * 10**9 / direction["rate_fps"]))
+    data["duration_ns"] = duration_ns
+    data["residual_wait_ns"] = stateful.timeout_ms * 1_000_000
+    given_ns = data["record"]["series_interval_ns"]
+    data["record"] = Record(
+        series_interval_ns=max(given_ns, -(-duration_ns // MAX_SERIES)),
+        survival_blocks=min(SURVIVAL_BLOCKS, stateful.connections),
+    ).model_dump()
+    return TrialRequest.model_validate(data)
+
+
+def _ports(field: str, least: int, most: int) -> list[dict[str, Any]]:
+    return [
+        {"field": field, "width": 16, "min": least, "max": most, "mode": "enumerate"}
+    ]
+
+
+def _besides_tuple(stream: dict[str, Any]) -> list[dict[str, Any]]:
+    return [v for v in stream["vary"] if v["field"] not in _TUPLE]
+
+
+# Tests so short that they measure the device's queue (RFC 9693 4.5).
+#
+# A device that opens C connections a second, and lets Q frames wait, passes a test of N
+# at any rate up to C / (1 - Q / N): the last Q frames are still waiting when all were
+# sent. The tests that failed tell both: of N frames at rate R it loses N - Q - C N / R,
+# which is a straight line over 1 / R.
+
+
+_LEAST_SHARE = Fraction(1, 100)
+"""No resolution is so fine that less than this is worth a longer test."""
+
+
+class Loss(NamedTuple):
+    """A test whose phase 1 failed."""
+
+    rate_per_s: int
+    lost: int
+
+
+class Queue(NamedTuple):
+    """What the losses say of the device: frames that may wait, and its rate."""
+
+    frames: float
+    rate_per_s: float
+
+
+def queue_of(losses: Sequence[Loss], connections: int) -> Queue | None:
+    """The line of least squares; None: they do not lie on one of such a device."""
+    points = [(1 / rate, lost / connections) for rate, lost in losses]
+    if len({x for x, _ in points}) < 2:
+        return None
+    mean_x = math.fsum(x for x, _ in points) / len(points)
+    mean_y = math.fsum(y for _, y in points) / len(points)
+    square = math.fsum((x - mean_x) ** 2 for x, _ in points)
+    slope = math.fsum((x - mean_x) * (y - mean_y) for x, y in points) / square
+    share = 1 - (mean_y - slope * mean_x)
+    if slope >= 0 or not 0 < share < 1:
+        return None
+    return Queue(share * connections, -slope)
+
+
+def too_short(
+    losses: Sequence[Loss], connections: int, found_per_s: float, resolution: Resolution
+) -> Reason | None:
+    """Whether the queue raised what was found by more than its resolution."""
+    queue = queue_of(losses, connections)
+    if queue is None:
+        return None
+    allowed = max(
+        resolution.width_fps(found_per_s), _LEAST_SHARE * Fraction(found_per_s)
+    )
+    if found_per_s - queue.rate_per_s <= allowed:
+        return None
+    enough = math.ceil(queue.frames * found_per_s / float(allowed))
+    return Reason(
+        code="short_tests",
+        message=f"{connections:,} connections may be too few: by what the failed tests "
+        f"lost about {queue.frames:,.0f} frames wait in the device, which hides that "
+        f"it opens about {about(queue.rate_per_s)}/s",
+        hint=f"open {_rounded_up(enough):,} or more (--connections)",
+    )
+
+
+def opened_per_s(result: TrialResult) -> float:
+    """How fast a test that passed opened its connections, until the last frame came.
+
+    N / (N/R + largest delay): what was still in the device when all were sent, it has
+    had that much longer for. A test proves no higher rate (RFC 9693 4.5).
+    """
+    (direction,) = result.directions
+    sent = sum(stream.sent for stream in direction.streams)
+    delays_ns = [stream.delay_ns.max or 0 for stream in direction.streams]
+    took_s = sent / direction.intended_rate_fps + max(delays_ns) / 1e9
+    return sent / took_s
+
+
+def unproven(
+    result: TrialResult, rate_per_s: int, resolution: Resolution
+) -> Reason | None:
+    """Why a test that passed is no proof of its rate; None: it is one."""
+    opened = opened_per_s(result)
+    allowed = max(resolution.width_fps(rate_per_s), _LEAST_SHARE * Fraction(rate_per_s))
+    if rate_per_s - opened <= allowed:
+        return None
+    (direction,) = result.directions
+    delay_s = max(stream.delay_ns.max or 0 for stream in direction.streams) / 1e9
+    enough = math.ceil(delay_s * rate_per_s * rate_per_s / float(allowed))
+    connections = sum(stream.sent for stream in direction.streams)
+    return Reason(
+        code="short_tests",
+        message=f"{rate_per_s:,}/s passed, but {connections:,} connections are too few "
+        f"to prove it: frames took up to {about(delay_s * 1000)} ms, so it is known of "
+        f"{about(opened)}/s",
+        hint=f"open {_rounded_up(enough):,} or more (--connections)",
+    )
+
+
+def as_deviation(reason: Reason) -> Deviation:
+    """The same beside what the RFC asks for."""
+    rule = "the rate at which as many are opened as are asked for"
+    return Deviation("RFC 9693 4.5", rule, reason.message, "text")
+
+
+def _rounded_up(number: int) -> int:
+    """To two digits."""
+    unit = int(10 ** max(0, len(str(number)) - 2))
+    return -(-number // unit) * unit
 
 
 def stateful_of(cell: Cell) -> Stateful:

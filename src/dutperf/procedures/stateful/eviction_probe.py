@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dutperf.config.stateful_keys import Stateful
 from dutperf.procedures.searching import NoUseError
 from dutperf.procedures.stateful.establishing import Establishing, Opened
-from dutperf.procedures.trial_verdicts import ATTEMPTS
+from dutperf.procedures.trials import ATTEMPTS
 from dutperf.protocol import Survival, TrialResult
-from dutperf.results.connection_results import Eviction, Picture
-from dutperf.search.attempts import attempted
+from dutperf.results.details import Eviction, Picture
+from dutperf.search.search_types import attempted
 from dutperf.stats.survival import Ranges, oldest_kind, survivors
 
 SLOW_PER_S = 1000

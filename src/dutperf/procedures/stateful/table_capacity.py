@@ -8,7 +8,8 @@ connections are opened than the table holds, to see who survives.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import partial
 
@@ -20,7 +21,6 @@ from dutperf.procedures.conclusions import bound_deviations
 from dutperf.procedures.events import Notice
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import NoUseError
-from dutperf.procedures.stateful.collapse import came_back, collapsed
 from dutperf.procedures.stateful.establishing import (
     Establishing,
     expired,
@@ -32,20 +32,15 @@ from dutperf.procedures.stateful.eviction_probe import (
     numbers_beyond,
     probe_eviction,
 )
-from dutperf.procedures.trial_verdicts import (
-    ATTEMPTS,
-    is_final,
-    no_rate_helps,
-)
-from dutperf.procedures.trials import DeviceTrials
-from dutperf.protocol import Reason, VerdictKind
+from dutperf.procedures.trials import ATTEMPTS, DeviceTrials, is_final, no_rate_helps
+from dutperf.protocol import Reason, TrialResult, VerdictKind
 from dutperf.results import bounds
-from dutperf.results.connection_results import Capacity, Eviction
-from dutperf.results.connection_results import CapacityStep as StepRecord
+from dutperf.results.details import Capacity, Eviction, TableLimits
+from dutperf.results.details import CapacityStep as StepRecord
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import RepeatResult
+from dutperf.results.trial_record import HookRun, TrialRecord
 from dutperf.search import Outcome, Resolution
-from dutperf.search.attempts import attempted
 from dutperf.search.capacity import (
     CapacityResult,
     CapacityStep,
@@ -54,6 +49,38 @@ from dutperf.search.capacity import (
     OnStep,
     capacity_search,
 )
+from dutperf.search.search_types import attempted
+
+# Whether a device still works after a trial, and whether it was brought back.
+
+
+def has_collapsed(result: TrialResult, hooks: Sequence[HookRun]) -> bool:
+    """Whether no frame came back, or the device said that it does not work.
+
+    A trial that tells nothing does not tell that either (RFC 9693 4.9).
+    """
+    if any(run.moment == "is_alive" and not run.succeeded for run in hooks):
+        return True
+    streams = [stream for each in result.directions for stream in each.streams]
+    sent = any(stream.sent for stream in streams)
+    returned = any(stream.received for stream in streams)
+    return result.verdict.kind == "fail" and sent and not returned
+
+
+def collapsed(record: TrialRecord) -> bool:
+    """``has_collapsed``, of a trial whose record is there: asked before the revival."""
+    revived = [n for n, run in enumerate(record.hooks) if run.moment == "restart"]
+    before = record.hooks[: revived[0]] if revived else record.hooks
+    return has_collapsed(record.result, before)
+
+
+def came_back(record: TrialRecord) -> bool:
+    """Whether the hooks brought it back, as far as they can tell."""
+    moments = [run.moment for run in record.hooks]
+    if "restart" not in moments:
+        return False
+    after = record.hooks[moments.index("restart") :]
+    return all(run.succeeded for run in after)
 
 
 def measure_table_capacity(
@@ -304,3 +331,35 @@ def _eviction(search: _Search) -> Eviction | None:
 
 
 _LONGEST_S = 10
+
+
+# What a stateful device's own hooks show of its table, for RFC 9693 6.
+
+
+_NAMES = {
+    "table_size": "nf_conntrack_max|table_size",
+    "hash_size": "nf_conntrack_buckets|hash_size|hashsize",
+}
+
+
+def shown_limits(records: Iterable[TrialRecord]) -> TableLimits | None:
+    """From lines like ``net.netfilter.nf_conntrack_max = 1000000``; the last counts.
+
+    Any hook may print ``table_size = N`` and ``hash_size = N`` of its device.
+    """
+    found: dict[str, int] = {}
+    for record in records:
+        for run in record.hooks:
+            for key, names in _NAMES.items():
+                lines = re.findall(rf"(?:{names})\s*[:=]\s*([0-9]+)", run.output)
+                if lines:
+                    found[key] = int(lines[-1])
+    return TableLimits(**found) if found else None
+
+
+def beside_limits(result: CellResult, records: Iterable[TrialRecord]) -> CellResult:
+    """``result`` of a stateful cell with what its own trials' hooks showed."""
+    if "connections" not in result.parameters:
+        return result
+    own = (record for record in records if record.cell == result.id)
+    return result.model_copy(update={"limits": shown_limits(own)})

@@ -1,0 +1,263 @@
+"""Procedures at a load that is given, not searched: latency, PDV and IPDV.
+
+Their defaults are those of RFC 8219 7.2 and 7.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from dutperf.config.fields import KeyedError
+from dutperf.config.loads import (
+    FixedRate,
+    LoadRate,
+    RateReference,
+    parse_rate_per_flow,
+    parse_rate_reference,
+)
+from dutperf.config.specs.procedure_keys import (
+    ReferenceUse,
+    RepeatNumber,
+    StreamKeys,
+    Tagging,
+    TimedStreamKeys,
+    TrialDuration,
+    told,
+)
+
+
+class LoadKeys(TimedStreamKeys):
+    """What procedures have that send at one load."""
+
+    rate_fps: FixedRate = Field(
+        description="load of each direction: frames per second, or throughput; "
+        "throughput: the one that the campaign finds before (RFC 8219"
+        " 7.2), throughput p25: a lower quantile of its repeats, 90% "
+        "of throughput",
+    )
+    repeats: RepeatNumber
+
+    @property
+    def rate_reference(self) -> RateReference | None:
+        """The load, if it is known only when the throughput was found."""
+        rate_fps = self.rate_fps
+        named = isinstance(rate_fps, str) and self.rate_per_flow_fps is None
+        return parse_rate_reference(str(rate_fps)) if named else None
+
+    @property
+    def given_rate_fps(self) -> int | None:
+        """The load, if it is given as a number, or one for each flow of a cell."""
+        if self.rate_per_flow_fps is not None:
+            return self.rate_per_flow_fps * (self.traffic[0].flows or 1)
+        return self.rate_fps if isinstance(self.rate_fps, int) else None
+
+    @property
+    def rate_per_flow_fps(self) -> int | None:
+        """What each flow adds to the load, if it grows with them."""
+        rate_fps = self.rate_fps
+        return parse_rate_per_flow(rate_fps) if isinstance(rate_fps, str) else None
+
+    @property
+    def most_repeats(self) -> int:
+        """How often each cell is measured at most."""
+        return self.repeats
+
+
+class FixedLoadKeys(LoadKeys):
+    """What procedures have that measure delays at one load."""
+
+    rate_fps: LoadRate = Field(
+        description="load of each direction: frames per second, or throughput; "
+        "throughput: the one that the campaign finds before (RFC 8219"
+        " 7.2), throughput p25: a lower quantile of its repeats, 90% "
+        "of throughput; 1000 per flow: as many for each of the flows (RFC 8219 10.2.2)",
+    )
+    repeats: RepeatNumber = Field(
+        default=20,
+        description="how often each cell is measured; the median counts (RFC 8219 "
+        "7.2: at least 20)",
+    )
+
+    takes_bursts = True
+
+    @model_validator(mode="after")
+    def _flows_have_rates(self) -> Self:
+        spread = all(profile.flows for profile in self.profiles)
+        if self.rate_per_flow_fps is not None and not spread:
+            raise KeyedError(
+                ("rate_fps",),
+                f"{self.rate_fps} needs a number of flows",
+                "give flows (--flows), or a rate that is that of all frames",
+            )
+        return self
+
+
+class LatencySpec(FixedLoadKeys):
+    """Typical and worst-case latency of tagged frames (RFC 8219 7.2)."""
+
+    procedure: Literal["latency"] = Field(description=told("latency"))
+    trial_duration_s: TrialDuration = Field(
+        default=120, description="how long to send (RFC 8219 7.2: at least 120 s)"
+    )
+    tags: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
+        default=50_000,
+        description="tagged frames of each direction (RFC 8219 7.2: at least "
+        "500); their delays are kept exactly",
+    )
+    first_tag_s: Annotated[float, Field(ge=0, le=86400)] = Field(
+        default=60,
+        description="when the first frame is tagged (RFC 8219 7.2: 60 s)",
+    )
+    rfc2544_latency: bool = Field(
+        default=False,
+        description="one tagged frame a trial, averaged (RFC 2544 26.2)",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_tag(cls, data: Any) -> Any:  # noqa: ANN401 - raw YAML
+        if isinstance(data, Mapping) and data.get("rfc2544_latency") is True:
+            return {"tags": 1, **data}
+        return data
+
+    @model_validator(mode="after")
+    def _tags_fit(self) -> Self:
+        if self.rfc2544_latency and self.tags != 1:
+            raise KeyedError(
+                ("tags",),
+                "must be 1, or left out, with rfc2544_latency (RFC 2544 26.2)",
+            )
+        if self.first_tag_s >= self.trial_duration_s:
+            raise KeyedError(
+                ("first_tag_s",),
+                f"{self.first_tag_s:g} s is not before the end of the "
+                f"trial, {self.trial_duration_s:g} s (trial_duration_s)",
+            )
+        return self
+
+    @property
+    def tagging(self) -> Tagging | None:
+        """Which frames are tagged; None: none are (0 tags)."""
+        return Tagging(self.tags, self.first_tag_s) if self.tags else None
+
+
+class PdvSpec(FixedLoadKeys):
+    """Packet delay variation (RFC 8219 7.3.1)."""
+
+    procedure: Literal["pdv"] = Field(description=told("pdv"))
+
+
+class IpdvSpec(FixedLoadKeys):
+    """Inter-packet delay variation (RFC 8219 7.3.2)."""
+
+    procedure: Literal["ipdv"] = Field(description=told("ipdv"))
+
+
+# An outage (RFC 6201): how long the device forwards nothing.
+
+
+TRIGGER_S = 15
+"""What has to be forwarded before (RFC 6201 4)."""
+
+
+class OutageSpec(LoadKeys):
+    """How long forwarding is interrupted (RFC 6201 4, RFC 2544 26.6, RFC 8219 7.7)."""
+
+    procedure: Literal["outage"] = Field(description=told("outage"))
+    rate_fps: FixedRate = Field(
+        default="throughput",
+        description="load of each direction; the throughput that the campaign finds "
+        "before (RFC 6201 4), or frames per second",
+    )
+    trial_duration_s: TrialDuration = Field(
+        default=120,
+        description="how long to send; an outage that has not ended then is a lower "
+        "bound",
+    )
+    trigger_after_s: Annotated[float, Field(ge=0, le=86400)] = Field(
+        default=TRIGGER_S,
+        description="when the testbed's hooks during_trial are run, or you are asked "
+        "to act; since the stream began (RFC 6201 4: at least 15 s)",
+    )
+    repeats: RepeatNumber = Field(
+        default=3,
+        description="how often each cell is measured; the average counts (RFC 6201 "
+        "1.4: multiple trials)",
+    )
+
+    @model_validator(mode="after")
+    def _triggered_before_the_end(self) -> Self:
+        if self.trigger_after_s >= self.trial_duration_s:
+            raise KeyedError(
+                ("trigger_after_s",),
+                f"{self.trigger_after_s:g} s is not before the end of the trial, "
+                f"{self.trial_duration_s:g} s (trial_duration_s)",
+            )
+        return self
+
+
+# System recovery (RFC 2544 26.5): how long frames are lost after an overload.
+
+
+OVERLOAD_PERCENT = 110
+OVERLOAD_S = 60
+"""As RFC 2544 26.5 has them."""
+
+
+class SystemRecoverySpec(StreamKeys):
+    """How long the device needs after an overload (RFC 2544 26.5, RFC 8219 7.6)."""
+
+    procedure: Literal["system-recovery"] = Field(description=told("system-recovery"))
+    throughput_fps: FixedRate = Field(
+        default="throughput",
+        description="what the overload is a share of; the throughput that the campaign "
+        "finds before, or frames per second",
+    )
+    overload_percent: Annotated[float, Field(gt=100, le=1000)] = Field(
+        default=OVERLOAD_PERCENT,
+        description="the overload in percent of the throughput; never more than the "
+        "maximum rate (RFC 2544 26.5: 110)",
+    )
+    overload_duration_s: TrialDuration = Field(
+        default=OVERLOAD_S,
+        description="how long the overload is sent (RFC 2544 26.5: at least 60 s)",
+    )
+    reduced_duration_s: TrialDuration = Field(
+        default=60,
+        description="how long half of the overload is sent after it; what is still "
+        "lost in its last tenth makes the recovery a lower bound",
+    )
+    repeats: RepeatNumber = Field(
+        default=10,
+        description="how often each cell is measured; the average counts (RFC 2544 "
+        "26.5: a number of times)",
+    )
+
+    @property
+    def trial_duration_s(self) -> float:
+        """Of overload and reduced load together."""
+        return self.overload_duration_s + self.reduced_duration_s
+
+    @property
+    def rate_reference(self) -> RateReference | None:
+        """The throughput, if the campaign finds it before."""
+        known = self.throughput_fps
+        return parse_rate_reference(known) if isinstance(known, str) else None
+
+    @property
+    def reference_use(self) -> ReferenceUse:
+        """The overload is a share of it."""
+        return "overload"
+
+    @property
+    def up_to_maximum(self) -> bool:
+        """The overload is as much as the ports can offer, if that is less."""
+        return True
+
+    @property
+    def most_repeats(self) -> int:
+        """How often each cell is measured at most."""
+        return self.repeats

@@ -1,0 +1,351 @@
+"""Overload scalability (RFC 8219 10): how results change with the number of flows.
+
+Each value of a benchmark is compared with that of one flow. All flows of a direction
+are started at once and share its rate evenly (10.2.1), or the rate grows with them as
+in 10.2.2, though from cell to cell and not within a trial.
+
+Repeats differ by themselves. So each change has an interval: both values have their
+own, of a median or of an average, and together these miss in no more of the cases than
+one of the change may. All intervals of a run share the 5 %.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NamedTuple
+
+from dutperf import stats
+from dutperf.catalogue import PROCEDURES, ProcedureName
+from dutperf.procedures.delays import NO_SMALL_PART
+from dutperf.results import CellResult, DelayRecord, Figure, Measure, RepeatResult
+from dutperf.results.model import Scalability, ScalabilityPoint
+from dutperf.search import Resolution
+from dutperf.stats import Sample
+
+# Repeats as samples of which two sets can be compared.
+#
+# Each repeat is a value and the two that the truth lies between. A search knows a rate
+# to within its resolution. A delay is too large by the tester's share at most;
+# differences of delays (PDV, IPDV) are wrong by so much to either side.
+
+
+_OF_TWO_DELAYS = ("pdv", "ipdv")
+
+
+def samples_of(result: CellResult) -> tuple[list[Sample], str]:
+    """Of all repeats of what is no delay, or why there are none."""
+    if not result.repeats or any(repeat.value is None for repeat in result.repeats):
+        return [], "nothing passed" if result.verdict == "fail" else "no value"
+    above = _resolution(result)
+    if above is None:
+        return [], "the resolution of its search is not stored"
+    return [_sample(repeat, above) for repeat in result.repeats], ""
+
+
+def _sample(repeat: RepeatResult, above: Callable[[float], float]) -> Sample:
+    value = float(repeat.value or 0)
+    if repeat.bound:
+        return Sample(value, value, math.inf, "lower")
+    return Sample(value, value, above(value))
+
+
+def _resolution(result: CellResult) -> Callable[[float], float] | None:
+    """Which value a search knows to be too high; None: nobody knows.
+
+    A relative resolution is of the rate that failed; whole rates are one apart.
+    """
+    settings = result.parameters
+    if result.procedure in ("frame-loss", "teardown-rate"):
+        return lambda value: value
+    timed = result.recovery or result.outage
+    if timed:
+        within_ns = timed.within_ns
+        return lambda value: value + within_ns
+    told = settings.get("step" if result.procedure == "back-to-back" else "resolution")
+    if result.procedure == "table-capacity":
+        told = settings.get("error")
+    try:
+        known = Resolution.parse(str(told))
+    except ValueError:
+        return None
+    width = max([float(known.value), *(goal.width for goal in result.goals[:1])])
+    if known.relative:
+        return lambda value: max(value + 1, value / (1 - width))
+    return lambda value: value + width
+
+
+def delay_samples(
+    result: CellResult, known: DelayRecord, measure: Measure
+) -> tuple[list[Sample], str]:
+    """Of all repeats of a delay, or why there are none."""
+    samples = [
+        _delay_sample(result, known, measure, figure)
+        for figure in measure.repeats
+        if figure.value is not None or figure.absent == "lost"
+    ]
+    if not samples:
+        return [], "nothing arrived that it could be taken from"
+    if any(sample.value < 0 for sample in samples):
+        return [], "it has a sign: no percentage"
+    return samples, ""
+
+
+def _delay_sample(
+    result: CellResult, known: DelayRecord, measure: Measure, figure: Figure
+) -> Sample:
+    """Infinite where too much was lost; an upper bound may be next to nothing.
+
+    A delay that is none has no more than a small part of the tester's.
+    """
+    if figure.value is None:
+        return Sample(math.inf, math.inf, math.inf)
+    value = figure.value
+    share_ns = float(known.usual_bound_ns or known.bound_ns)
+    if result.procedure != "ipdv":
+        share_ns = min(share_ns, NO_SMALL_PART * value)
+    above_ns = share_ns if result.procedure in _OF_TWO_DELAYS else 0.0
+    if figure.below_ns is not None:
+        return Sample(value, 0.0, max(value, figure.below_ns) + above_ns, "upper")
+    if figure.at_most:
+        return Sample(value, 0.0, value + above_ns, "upper")
+    below_ns = share_ns + (measure.rounding_ns or 0.0)
+    return Sample(value, min(value, max(0.0, value - below_ns)), value + above_ns)
+
+
+_TOGETHER = Fraction(5, 100)
+_VARIED = {
+    "ports": "source ports (in the reverse direction destination ports)",
+    "addresses": "source and destination addresses",
+    "sources": "source addresses, the hosts of the left side (in the reverse "
+    "direction destination addresses)",
+}
+
+
+_NAMES: Mapping[ProcedureName, str] = {
+    "throughput": "throughput",
+    "back-to-back": "longest burst",
+    "frame-loss": "loss at the highest load",
+    "system-recovery": "recovery time",
+    "outage": "outage",
+}
+"""Of the one value of a cell; delays have names of their own."""
+
+
+@dataclass(frozen=True)
+class _Value:
+    """One value of one cell."""
+
+    cell: CellResult
+    name: str
+    value: float | None
+    samples: tuple[stats.Sample, ...] = ()
+    averaged: bool = False
+
+    def within(self, alpha: Fraction) -> stats.Interval | None:
+        """What the value lies in, but for half of ``alpha``; None: too few repeats."""
+        interval = stats.mean_interval if self.averaged else stats.median_interval
+        sure = 1 - alpha / 2
+        low = interval([sample.low for sample in self.samples], sure)
+        high = interval([sample.high for sample in self.samples], sure)
+        if low is None:
+            return None
+        upper = high.upper if high else math.inf
+        return stats.Interval(max(0.0, low.lower), upper, sure)
+
+    @property
+    def flows(self) -> int:
+        return _flows(self.cell) or 0
+
+    @property
+    def at_least(self) -> bool:
+        """Whether the device may do more than was asked of it."""
+        return self.cell.bound is not None
+
+    @property
+    def exactly(self) -> float | None:
+        return None if self.at_least else self.value
+
+    @property
+    def series(self) -> tuple[str, str, str]:
+        sizes = str(self.cell.parameters["frame_sizes"])
+        return self.cell.series or "", sizes, self.name
+
+    @property
+    def higher_is_better(self) -> bool:
+        return PROCEDURES[self.cell.procedure].better == "higher"
+
+
+class _Change(NamedTuple):
+    """Percent, above 0 is worse; ``lower`` and ``upper``: what it lies between."""
+
+    percent: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+
+
+def scalability(cells: Iterable[CellResult]) -> list[Scalability]:
+    """A series for each benchmark value of the cells with a number of flows.
+
+    What was not measured has its place in those that were.
+    """
+    series: dict[tuple[str, str, str], list[_Value]] = {}
+    unmeasured: list[CellResult] = []
+    for cell in cells:
+        if cell.series is None:
+            continue
+        values = list(_values(cell))
+        unmeasured += [cell] if not values else []
+        for value in values:
+            series.setdefault(value.series, []).append(value)
+    for cell in unmeasured:
+        for (_, _, name), others in series.items():
+            missing = _Value(cell, name, None)
+            if missing.series == others[0].series:
+                others.append(missing)
+    rising = {
+        key: sorted(values, key=lambda v: v.flows) for key, values in series.items()
+    }
+    alpha = _TOGETHER / max(1, sum(map(_intervals, rising.values())))
+    return [_compared(key, values, alpha) for key, values in rising.items()]
+
+
+def degradation_percent(
+    one: float | None, several: float | None, *, higher_is_better: bool
+) -> float | None:
+    """RFC 8219 10.2.1: above 0 is worse than one flow."""
+    if not one or several is None:
+        return None
+    change = one - several if higher_is_better else several - one
+    return change * 100 / one
+
+
+def _intervals(values: Sequence[_Value]) -> int:
+    """How many of them have repeats enough for one."""
+    one = _of_one(values)
+    return sum(
+        all(each.within(_TOGETHER) for each in (one, other))
+        for other in values
+        if one and _percent(one, other) is not None
+    )
+
+
+def _of_one(values: Sequence[_Value]) -> _Value | None:
+    return next((each for each in values if each.flows == 1), None)
+
+
+def _percent(one: _Value, several: _Value) -> float | None:
+    if several.flows == 1:
+        return None
+    return degradation_percent(
+        one.exactly, several.exactly, higher_is_better=one.higher_is_better
+    )
+
+
+def _change(one: _Value | None, several: _Value, alpha: Fraction) -> _Change:
+    change = _percent(one, several) if one else None
+    before = one.within(alpha) if one and change is not None else None
+    after = several.within(alpha)
+    if one is None or before is None or after is None:
+        return _Change(change)
+    pairs = ((before.upper, after.lower), (before.lower, after.upper))
+    ends = [
+        degradation_percent(old, new, higher_is_better=one.higher_is_better)
+        for old, new in pairs
+    ]
+    if one.higher_is_better:
+        ends.reverse()
+    return _Change(change, *map(_finite, ends))
+
+
+def _finite(end: float | None) -> float | None:
+    return end if end is not None and math.isfinite(end) else None
+
+
+def _compared(
+    key: tuple[str, str, str], values: Sequence[_Value], alpha: Fraction
+) -> Scalability:
+    series, frame_size, name = key
+    first, one = values[0].cell, _of_one(values)
+    points = []
+    for each in values:
+        change = _change(one, each, alpha)
+        points.append(
+            ScalabilityPoint(
+                flows=each.flows,
+                cell=each.cell.id,
+                rate_fps=_rate_fps(each.cell),
+                value=each.value,
+                at_least=each.at_least,
+                degradation_percent=change.percent,
+                lower_percent=change.lower,
+                upper_percent=change.upper,
+            )
+        )
+    per_flow = first.parameters.get("rate_per_flow_fps")
+    return Scalability(
+        procedure=first.procedure,
+        name=name,
+        unit=first.unit,
+        better=PROCEDURES[first.procedure].better,
+        series=series,
+        frame_size=frame_size,
+        varied=_VARIED[str(first.parameters["flows_by"])],
+        rate_per_flow_fps=per_flow if isinstance(per_flow, int) else None,
+        points=points,
+    )
+
+
+def _values(cell: CellResult) -> Iterator[_Value]:
+    """Delays that were not measured have no names either."""
+    valid = cell.verdict != "invalid"
+    if cell.procedure in _NAMES:
+        samples = _samples(cell) if valid else ()
+        averaged = PROCEDURES[cell.procedure].statistic == "average"
+        value = cell.median if valid else None
+        yield _Value(cell, _NAMES[cell.procedure], value, samples, averaged)
+        return
+    streams = {measure.stream for measure in cell.measures}
+    for measure in cell.measures:
+        stream = f", {measure.stream}" if len(streams) > 1 else ""
+        name = f"{measure.name}, {measure.direction}{stream}"
+        value = measure.result.value if valid else None
+        samples = _of_delay(cell, measure) if valid else ()
+        yield _Value(cell, name, value, samples, measure.summary == "mean")
+
+
+def _samples(cell: CellResult) -> tuple[stats.Sample, ...]:
+    """None where no single figure stands for all repeats."""
+    irregular = bool(cell.goals) and not cell.goals[0].regular
+    if irregular or cell.doubts():
+        return ()
+    return tuple(samples_of(cell)[0])
+
+
+def _of_delay(cell: CellResult, measure: Measure) -> tuple[stats.Sample, ...]:
+    if cell.delays is None or cell.doubts(measure.words):
+        return ()
+    return tuple(delay_samples(cell, cell.delays, measure)[0])
+
+
+def _rate_fps(cell: CellResult) -> float | None:
+    """A throughput is its own rate; bursts are sent at the highest."""
+    if cell.procedure == "throughput":
+        return cell.median
+    if cell.points:
+        return cell.points[0].load_fps
+    if cell.recovery:
+        return cell.recovery.overload_fps
+    most = cell.parameters.get("max_load_fps")
+    return cell.load.rate_fps if cell.load else _number(most)
+
+
+def _number(told: str | int | float | bool | None) -> float | None:
+    return None if told is None or isinstance(told, str) else float(told)
+
+
+def _flows(cell: CellResult) -> int | None:
+    flows = cell.parameters.get("flows")
+    return flows if isinstance(flows, int) else None

@@ -1,0 +1,323 @@
+"""What is stored of a stateful device: its table, survivors, how it empties."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+
+from dutperf.protocol import DirectionName
+from dutperf.results.rate_results import Bound, Spread
+from dutperf.results.stored import Stored
+from dutperf.results.trial_record import StreamName
+from dutperf.stats.survival import Policy, Survivors
+
+
+class CapacityStep(Stored):
+    """One number of connections of a capacity search (RFC 9693 4.9)."""
+
+    phase: Literal["first", "doubling", "bisection"]
+    connections: int
+    rate_per_s: int | None = Field(
+        description="validated maximum connection establishment rate; null: none found"
+    )
+    least_per_s: int = Field(description="the rate that it had to reach")
+    held: Literal["held", "too_slow", "full", "collapsed", "unstable"] = Field(
+        description="full: not held, and as many were missing at any rate"
+    )
+    tests: int = Field(description="phase 1 and validation together are one")
+
+
+class Capacity(Stored):
+    """How one search for the capacity of the table ended."""
+
+    connections: int | None = Field(description="held; null: not even the first")
+    beyond: int | None = Field(description="not held; null: no such number is known")
+    rate_per_s: int | None = Field(description="at ``connections``")
+    error: int = Field(description="how close both numbers were to come")
+    ending: Literal["found", "nothing_held", "most_held", "unstable", "collapsed"]
+    words: str = Field(description="the ending for people")
+    steps: list[CapacityStep]
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Picture(Survivors):
+    """Who survives: which of ``connections`` still worked, when each was tried once.
+
+    They are numbered in the order in which they were opened. A connection whose first
+    frame did not arrive was never there. ``border`` is where the living and the lost
+    meet, ``strays`` are on its wrong side.
+    """
+
+    opened: Annotated[int, Field(description="arrived in phase 1")]
+    rate_per_s: Annotated[int, Field(description="at which they were opened")]
+    block_connections: Annotated[int, Field(description="how many are in a block")]
+    blocks: Annotated[
+        list[int], Field(description="survivors of each; the last may be shorter")
+    ]
+    lost_ranges: Annotated[
+        list[tuple[int, int]],
+        Field(
+            description="[first, how many] of connections lost in a row; the first ones"
+        ),
+    ]
+    more_ranges: Annotated[
+        int, Field(description="how many there are beside lost_ranges")
+    ]
+
+
+class Eviction(Stored):
+    """What the device does when its table is full, by who survives."""
+
+    policy: Policy
+    oldest: Literal["one_by_one", "chunks"] | None = Field(
+        description="how the oldest are dropped; null: they are not, or it is not known"
+    )
+    words: str = Field(description="for people")
+    pictures: list[Picture] = Field(description="by rising number of connections")
+
+
+class TeardownRate(Stored):
+    """One repeat of RFC 9693 4.8: what it took to delete all connections at once."""
+
+    connections: int
+    counted_before: int | None = Field(description="by the device; null: not asked")
+    counted_after: int | None
+    delete_s: float = Field(description="the bulk_delete hook on the full table")
+    empty_s: list[float] = Field(description="the same on the empty table, each time")
+    command_s: float = Field(description="median of these: what the command itself is")
+    rate_per_s: float | None = Field(description="null: too short to be told from that")
+    rfc_rate_per_s: float | None = Field(
+        default=None,
+        description="N / (B - A) of RFC 9693 4.8, the command itself included",
+    )
+
+
+class CountAt(Stored):
+    """What the device said of its table, so long after phase 1 had ended."""
+
+    after_s: float
+    connections: int
+
+
+class Expiry(Stored):
+    """One repeat in which connections expired one by one."""
+
+    connections: int
+    counts: list[CountAt]
+    begins_s: float | None = Field(description="when the first was gone")
+    ends_s: float | None = Field(description="when the last was gone; null: not seen")
+    rate_per_s: float | None = Field(description="in between")
+
+
+class TableLimits(Stored):
+    """What the device's own hooks showed of its table (RFC 9693 6)."""
+
+    table_size: int | None = Field(
+        default=None, description="nf_conntrack_max, state limit or the like"
+    )
+    hash_size: int | None = Field(default=None, description="buckets of its hash table")
+
+
+def ports_in(told: object) -> int | None:
+    """How many ports a range like 10000-49999 has; None if it is none."""
+    least, dash, most = str(told).partition("-")
+    known = dash and least.isdigit() and most.isdigit()
+    return int(most) - int(least) + 1 if known else None
+
+
+# What is stored of delays: figures, and what each of them is of.
+
+
+Absent = Literal["lost", "undefined", "invalid"]
+
+
+class Figure(Stored):
+    """A number, or why there is none.
+
+    lost: so many frames were lost that it is infinite. undefined: nothing arrived
+    that it could be taken from. invalid: the trials were.
+    """
+
+    value: float | None
+    absent: Absent | None = None
+    at_most: bool = Field(
+        default=False,
+        description="an upper bound: no small part of it may be the tester's own",
+    )
+    below_ns: float | None = Field(
+        default=None,
+        description="what the tester's own way takes, by its passport, where that is "
+        "more: all that the figure says is that it is below; null: it is not, or "
+        "nobody knew",
+    )
+
+
+class Measure(Stored):
+    """One measured quantity of one stream: a figure for each repeat, and their summary.
+
+    A cell of latency has TL and WCL of each direction and stream, and so on: all that
+    a table or chart needs, without any knowledge of the procedure. Repeats that are
+    "lost" are ranked as infinite; "undefined" and "invalid" ones are left out.
+    """
+
+    name: str = Field(description="short, for example TL, WCL, PDV, IPDV max")
+    quantity: str = Field(description="what it is, in words, with the RFC's section")
+    direction: DirectionName
+    stream: StreamName = "foreground"
+    unit: Literal["ns"] = "ns"
+    summary: Literal["median", "mean"] = Field(
+        default="median", description="what ``result`` is of the repeats"
+    )
+    repeats: list[Figure]
+    samples: list[int] = Field(
+        description="what each repeat's figure is taken from: how many frames, tags or "
+        "pairs, lost tags included; 0: invalid"
+    )
+    lost: list[int] = Field(
+        description="how many of each repeat's samples were lost: ranked as infinite"
+    )
+    rounding_ns: float | None = Field(
+        default=None,
+        description="how much too large a repeat's figure is at most, as it is read "
+        "from the buckets of a histogram",
+    )
+    count: int = Field(description="N, the repeats that the summary is taken from")
+    result: Figure
+    percentile_1: Figure = Field(description="of the repeats (RFC 8219 12)")
+    percentile_99: Figure
+    spread: Spread | None = Field(default=None, description="of the repeats")
+
+    @property
+    def words(self) -> str:
+        """Which of a cell's it is, as findings call it: ``TL, forward``."""
+        stream = "" if self.stream == "foreground" else f" {self.stream}"
+        return f"{self.name}, {self.direction}{stream}"
+
+
+class FrameCount(Stored):
+    """Frames of one stream, over the trials that a cell's figures come from."""
+
+    direction: DirectionName
+    stream: StreamName = "foreground"
+    sent: int
+    received: int
+    lost: int
+    late: int = Field(description="slower than the frame timeout, if there is one")
+    negative_delays: int = Field(description="a defect of the tester's clocks")
+
+
+class DelayRecord(Stored):
+    """What a cell's delays are, and how far they may be wrong.
+
+    A delay is never understated; the tester's own share is at least ``floor_ns`` and at
+    most ``bound_ns``: truth lies within [delay - bound, delay].
+    """
+
+    definition: str
+    resolution: str = Field(description="how finely values are told")
+    floor_ns: int = Field(description="smallest of all trials and directions")
+    bound_ns: int = Field(description="largest of all trials and directions")
+    usual_bound_ns: int | None = Field(
+        default=None,
+        description="the same of 998 in 1000 frames of each trial and direction: the "
+        "99.9th percentiles of the send calls and of the gaps between polls, together",
+    )
+
+
+# What is stored of an outage, by both methods of RFC 6201, and what was done.
+
+
+class OutageTime(Stored):
+    """One direction's outage in one repeat, by both methods of RFC 6201 1.3.
+
+    Times of begin and end are since the first frame was due.
+    """
+
+    value_ns: float = Field(description="frames lost / offered rate (RFC 6201 1.3, 1)")
+    within_ns: float = Field(
+        description="how far it may be wrong: an interval of frames, the sender's "
+        "largest lag, and frames lost in the shadow of a stall of the tester's own"
+    )
+    bound: Bound = None
+    lost: int = Field(description="frames, in the whole trial")
+    longest_lost: int = Field(description="frames, in a row")
+    begin_ns: int | None = Field(
+        description="when the first of these was due; null: none was lost"
+    )
+    end_ns: int | None = Field(
+        description="when the next one that arrived was due; null: none did, or none "
+        "was lost"
+    )
+    silence_ns: int | None = Field(
+        description="from the last frame that arrived before to the first one after "
+        "(RFC 6201 1.3, 2), wherever in the trial it was longest; to its end, if none "
+        "arrived after; null: not known"
+    )
+
+
+class DirectionOutage(Stored):
+    """The same in all repeats."""
+
+    direction: DirectionName
+    repeats: list[OutageTime | None] = Field(description="null: invalid")
+
+
+class Action(Stored):
+    """A hook that was run while frames were sent."""
+
+    command: list[str]
+    host: str | None = None
+    repeat: int
+    started_ns: int | None = Field(
+        description="since the first frame was due; null: not known"
+    )
+    duration_ns: int
+
+
+class Outage(Stored):
+    """What was sent, what was done meanwhile, and how long each direction was out."""
+
+    trigger_ns: int = Field(description="when something was to happen")
+    actions: list[Action] = Field(description="empty: a person was asked to act")
+    within_ns: float = Field(description="the largest of all repeats")
+    directions: list[DirectionOutage]
+
+
+# What is stored of a load over time: how long frames were lost after it fell.
+
+
+class RecoveryTime(Stored):
+    """One direction's recovery in one repeat (RFC 2544 26.5)."""
+
+    value_ns: float = Field(
+        description="from when the load fell to when the last lost frame was due; 0: "
+        "none that was due later was lost"
+    )
+    within_ns: float = Field(
+        description="how much longer it may have taken: until the next frame that "
+        "arrived was due, and by how much the sender was late at most"
+    )
+    bound: Bound = None
+    overload_lost: int = Field(description="frames sent until the load fell")
+    reduced_lost: int = Field(description="frames sent after it fell")
+
+
+class DirectionRecovery(Stored):
+    """The same in all repeats."""
+
+    direction: DirectionName
+    repeats: list[RecoveryTime | None] = Field(description="null: invalid")
+
+
+class Recovery(Stored):
+    """The loads of a system recovery, per direction, and what each direction took."""
+
+    throughput_fps: int
+    overload_fps: int
+    reduced_fps: int
+    overload_ns: int = Field(description="when the load fell, since the trial's start")
+    reduced_ns: int = Field(description="how long the reduced load lasted")
+    within_ns: float = Field(description="the largest of all repeats")
+    directions: list[DirectionRecovery]
