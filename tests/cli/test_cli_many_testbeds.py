@@ -11,7 +11,7 @@ from terminal_screen import Clock, TerminalScreen
 from dutperf.cli.failures import PatientConsole
 from dutperf.cli.many_state import ManyState
 from dutperf.cli.terminal import Terminal
-from dutperf.config import Cell
+from dutperf.model.cell import Cell
 from dutperf.procedures.events import (
     At,
     CellMeasured,

@@ -23,11 +23,12 @@ from dutperf.cli import app
 from dutperf.compat.arguments import Command, read_arguments
 from dutperf.compat.conversion import as_campaign, as_testbed
 from dutperf.compat.requests import trial_requests
-from dutperf.config import Cell, Testbed, load_campaign
+from dutperf.config import Testbed, load_campaign
 from dutperf.config.expansion import expand
-from dutperf.config.specs import LatencySpec
-from dutperf.config.specs.rate_specs import ThroughputSpec
 from dutperf.errors import InputError
+from dutperf.model.cell import Cell
+from dutperf.model.rate_specs import ThroughputSpec
+from dutperf.model.specs import LatencySpec
 from dutperf.protocol import Side, StreamRequest
 from dutperf.run.engine_session import neighbours
 from dutperf.run.trial_request import trial_request

@@ -8,7 +8,7 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dutperf.config.hosts import AddressSet, BitField, number, overlap, text
+from dutperf.model.hosts import AddressSet, BitField, number, overlap, text
 
 seeded = settings(derandomize=True, deadline=None, database=None, max_examples=200)
 

@@ -10,9 +10,9 @@ from config_samples import make_campaign, make_cell, make_testbed
 from dutperf.config import expand
 from dutperf.config.deviations import deviations
 from dutperf.config.rate_sources import with_sources
-from dutperf.config.specs import BackToBackSpec, ThroughputSpec
 from dutperf.config.warnings import conformance_of
 from dutperf.errors import InputError
+from dutperf.model.rate_specs import BackToBackSpec, ThroughputSpec
 from dutperf.run.estimate import estimate
 
 B2B: dict[str, Any] = {"procedure": "back-to-back"}

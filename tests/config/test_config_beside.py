@@ -10,12 +10,14 @@ import pytest
 from config_samples import make_campaign, make_testbed
 from planning import TRANSLATOR
 
-from dutperf.config import Cell, Testbed, expand, from_data
+from dutperf.config import Testbed, expand, from_data
 from dutperf.config.deviations import deviations
 from dutperf.config.sizes import mean_frame_size
-from dutperf.config.specs import SPECS, StreamKeys
-from dutperf.config.traffic import Traffic
 from dutperf.errors import InputError
+from dutperf.model.cell import Cell
+from dutperf.model.procedure_keys import StreamKeys
+from dutperf.model.specs import SPECS
+from dutperf.model.traffic import Traffic
 from dutperf.protocol import Mix
 from dutperf.run.trial_request import trial_request
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from config_samples import bench_data, make_campaign, make_testbed
 
-from dutperf.config import Cell, Testbed, conformance_of, deviations, expand
+from dutperf.config import Testbed, conformance_of, deviations, expand
 from dutperf.config.testbed import DeviceFacts
+from dutperf.model.cell import Cell
 from dutperf.standards import Conformance, Deviation
 
 LATENCY: dict[str, Any] = {"procedure": "latency", "rate_fps": 1000}

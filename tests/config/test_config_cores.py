@@ -10,12 +10,13 @@ from pydantic import ValidationError
 
 from dutperf import lab
 from dutperf.cli.testbeds import planned_testbeds
-from dutperf.config import Campaign, CampaignError, expand, load_campaign
+from dutperf.config import Campaign, expand, load_campaign
 from dutperf.config.expansion import resolved
 from dutperf.config.hooks import Hook, Hooks
 from dutperf.config.labs import LabKeys
 from dutperf.config.testbed import Testbed
 from dutperf.lab.cpus import cpus_of_mask, dut_cpus, plan_cpus, rps_mask
+from dutperf.model.fields import CampaignError
 
 SET = Hook(command=["ssh-less", "--online", "{cores}", "of={cores}"])
 FIRST = Hook(command=["first"])

@@ -13,15 +13,9 @@ from hypothesis import strategies as st
 from planning import spec_with
 from ruamel.yaml import YAML
 
-from dutperf.config import (
-    Cell,
-    deviations,
-    expand,
-    load_campaign,
-    resolved,
-    spec_from,
-)
+from dutperf.config import deviations, expand, load_campaign, resolved, spec_from
 from dutperf.errors import InputError
+from dutperf.model.cell import Cell
 
 LOSS: dict[str, Any] = {"procedure": "frame-loss"}
 LATENCY: dict[str, Any] = {"procedure": "latency", "rate_fps": 1000, "ip": [4]}

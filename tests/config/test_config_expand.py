@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from dutperf.config import Campaign, expand, load_campaign, notices, resolved
-from dutperf.config.specs import FrameLossSpec
 from dutperf.errors import InputError
+from dutperf.model.rate_specs import FrameLossSpec
 
 THROUGHPUT = {"procedure": "throughput"}
 LOSS = {"procedure": "frame-loss"}

@@ -11,17 +11,11 @@ import pytest
 from config_samples import make_campaign, make_testbed
 from ruamel.yaml import YAML
 
-from dutperf.config import (
-    Cell,
-    deviations,
-    expand,
-    load_campaign,
-    resolved,
-    spec_from,
-)
+from dutperf.config import deviations, expand, load_campaign, resolved, spec_from
 from dutperf.config.flows import flows
-from dutperf.config.ports import MOST_FLOWS
 from dutperf.errors import InputError
+from dutperf.model.cell import Cell
+from dutperf.model.ports import MOST_FLOWS
 from dutperf.protocol import DirectionName
 
 THROUGHPUT: dict[str, Any] = {"procedure": "throughput", "ip": [4]}

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 from config_samples import bench_data, make_campaign, make_testbed
 
-from dutperf.config import Cell, Testbed, expand, notices
+from dutperf.config import Testbed, expand, notices
 from dutperf.config.flows import Flow, flows, own_hosts
-from dutperf.config.hosts import BitField
 from dutperf.config.sizes import mean_frame_size, sizes_in, sizes_text
 from dutperf.errors import InputError
+from dutperf.model.cell import Cell
+from dutperf.model.hosts import BitField
 from dutperf.protocol import DirectionName
 
 

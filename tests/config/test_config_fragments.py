@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from config_samples import bench_data, make_campaign
 
-from dutperf.config import Cell, Testbed, expand
+from dutperf.config import Testbed, expand
 from dutperf.config.room_for_frames import pieces_of
 from dutperf.errors import InputError
 from dutperf.line_rate import line_rate_fps
+from dutperf.model.cell import Cell
 from dutperf.procedures.max_rate import mean_wire_size
 from dutperf.protocol import Side, VlanTag
 from dutperf.results import PortRecord

@@ -8,10 +8,11 @@ import pytest
 from config_samples import make_campaign, make_testbed
 from planning import TRANSLATOR
 
-from dutperf.config import Cell, Testbed, expand, from_data
+from dutperf.config import Testbed, expand, from_data
 from dutperf.config.sizes import mean_frame_size
-from dutperf.config.traffic import Traffic
 from dutperf.errors import InputError
+from dutperf.model.cell import Cell
+from dutperf.model.traffic import Traffic
 from dutperf.protocol import Ipv6Header, header_bytes
 from dutperf.run.trial_request import trial_request
 

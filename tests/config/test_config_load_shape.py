@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from planning import Recording, cell
 
-from dutperf.config import Cell
 from dutperf.config.deviations import deviations
-from dutperf.config.loads import LoadShape
 from dutperf.config.warnings import conformance_of
 from dutperf.errors import InputError
+from dutperf.model.cell import Cell
+from dutperf.model.loads import LoadShape
 from dutperf.procedures.bursts import shaped_trials
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.trials import Ask

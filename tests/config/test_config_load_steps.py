@@ -8,8 +8,8 @@ import pytest
 from config_samples import make_campaign, make_testbed
 
 from dutperf.config import deviations, expand, spec_from
-from dutperf.config.loads import ends_when_lossless, falling_loads
 from dutperf.errors import InputError
+from dutperf.model.loads import ends_when_lossless, falling_loads
 
 LOSS: dict[str, Any] = {"procedure": "frame-loss", "ip": [4]}
 

@@ -8,8 +8,8 @@ import pytest
 from config_samples import CAMPAIGN_YAML, TESTBED_YAML, bench_data
 
 from dutperf.config import Campaign, Testbed, from_data, load_campaign, load_testbed
-from dutperf.config.specs import ThroughputSpec
 from dutperf.errors import InputError
+from dutperf.model.rate_specs import ThroughputSpec
 
 
 @pytest.fixture

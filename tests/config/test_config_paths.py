@@ -9,11 +9,12 @@ import pytest
 import several_ports
 from planning import TESTBED, cell
 
-from dutperf.config import Cell, Testbed, from_data, notices
+from dutperf.config import Testbed, from_data, notices
 from dutperf.config.deviations import deviations
 from dutperf.config.paths import port_paths
-from dutperf.config.traffic import PortPattern
 from dutperf.errors import InputError
+from dutperf.model.cell import Cell
+from dutperf.model.traffic import PortPattern
 from dutperf.protocol import MAX_PAIRS
 
 Data = dict[str, Any]

@@ -9,7 +9,6 @@ from config_samples import make_campaign, make_testbed
 
 from dutperf.config import (
     Campaign,
-    Cell,
     Preset,
     deviations,
     expand,
@@ -17,8 +16,11 @@ from dutperf.config import (
     resolved,
     with_preset,
 )
-from dutperf.config.specs import LatencySpec, SearchedKeys, ThroughputSpec
 from dutperf.errors import InputError
+from dutperf.model.cell import Cell
+from dutperf.model.procedure_keys import SearchedKeys
+from dutperf.model.rate_specs import ThroughputSpec
+from dutperf.model.specs import LatencySpec
 
 ALL: list[dict[str, Any]] = [
     {"procedure": "throughput"},

@@ -12,16 +12,10 @@ from planning import spec_with
 from pydantic import TypeAdapter, ValidationError
 from ruamel.yaml import YAML
 
-from dutperf.config import (
-    Cell,
-    deviations,
-    expand,
-    load_campaign,
-    resolved,
-    with_sources,
-)
-from dutperf.config.loads import FixedRate, RateReference, parse_rate_reference
+from dutperf.config import deviations, expand, load_campaign, resolved, with_sources
 from dutperf.errors import InputError
+from dutperf.model.cell import Cell
+from dutperf.model.loads import FixedRate, RateReference, parse_rate_reference
 
 THROUGHPUT: dict[str, Any] = {"procedure": "throughput", "ip": [4]}
 LATENCY: dict[str, Any] = {"procedure": "latency", "ip": [4], "rate_fps": "throughput"}

@@ -10,11 +10,12 @@ import pytest
 from config_samples import make_campaign, make_testbed
 from ruamel.yaml import YAML
 
-from dutperf.config import Cell, deviations, expand, resolved, spec_from
-from dutperf.config.fields import GoalSpec
+from dutperf.config import deviations, expand, resolved, spec_from
 from dutperf.config.loader import load_campaign
-from dutperf.config.specs import ThroughputSpec
 from dutperf.errors import InputError
+from dutperf.model.cell import Cell
+from dutperf.model.fields import GoalSpec
+from dutperf.model.rate_specs import ThroughputSpec
 
 THROUGHPUT: dict[str, Any] = {"procedure": "throughput", "ip": [4]}
 MLR = {**THROUGHPUT, "search": "mlrsearch"}

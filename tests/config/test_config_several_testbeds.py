@@ -11,7 +11,6 @@ from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
 from dutperf.config import (
-    CampaignError,
     Testbed,
     expand,
     json_schemas,
@@ -20,6 +19,7 @@ from dutperf.config import (
     resolved,
 )
 from dutperf.errors import InputError
+from dutperf.model.fields import CampaignError
 
 THROUGHPUT = {"procedure": "throughput", "ip": [4]}
 LOSS = {"procedure": "frame-loss", "ip": [6]}

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 from config_samples import bench_data, make_campaign, make_testbed
 
-from dutperf.config import Campaign, Cell, Testbed, expand, notices, resolved
+from dutperf.config import Campaign, Testbed, expand, notices, resolved
 from dutperf.config.flows import flows, own_hosts
-from dutperf.config.stateful_keys import Stateful
 from dutperf.errors import InputError
+from dutperf.model.cell import Cell
+from dutperf.model.stateful_keys import Stateful
 
 
 def gateway() -> Testbed:

@@ -11,9 +11,10 @@ from dutperf.config import expand
 from dutperf.config.campaign import preset_keys
 from dutperf.config.deviations import deviations
 from dutperf.config.rate_sources import with_sources
-from dutperf.config.specs import SystemRecoverySpec, ThroughputSpec
 from dutperf.config.warnings import conformance_of
 from dutperf.errors import InputError
+from dutperf.model.rate_specs import ThroughputSpec
+from dutperf.model.specs import SystemRecoverySpec
 from dutperf.run.estimate import estimate
 
 RECOVERY: dict[str, Any] = {"procedure": "system-recovery"}

@@ -9,7 +9,7 @@ from config_samples import bench_data, make_testbed
 
 from dutperf.config import Testbed, from_data
 from dutperf.config.side import MemifPort, RealAddress
-from dutperf.config.versions import default_versions
+from dutperf.config.sizes import default_versions
 from dutperf.errors import InputError
 
 IPV6 = {"address": "2001:2::2", "gateway": "2001:2::1"}

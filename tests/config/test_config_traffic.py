@@ -10,8 +10,8 @@ from config_samples import make_campaign, make_testbed
 from jsonschema import Draft202012Validator
 
 from dutperf.config import expand, from_data, json_schemas, resolved
-from dutperf.config.traffic import Traffic
 from dutperf.errors import InputError
+from dutperf.model.traffic import Traffic
 from dutperf.protocol import FieldVariation
 
 SHORT_AND_LONG = [

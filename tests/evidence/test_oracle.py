@@ -20,9 +20,9 @@ from planning import TESTBED, Recording, Tiring, cell
 
 import oracle
 from dutperf.catalogue import PROCEDURES
-from dutperf.config import Cell
 from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.evidence.accounting import check_trials, contradictions
+from dutperf.model.cell import Cell
 from dutperf.procedures.counts import with_beside
 from dutperf.procedures.fixed_load import unmeasured
 from dutperf.procedures.max_rate import MaxRate

@@ -9,14 +9,15 @@ import pytest
 
 from dutperf import lab
 from dutperf.config.flows import hosts
-from dutperf.config.hosts import AddressSet
-from dutperf.config.stateful_keys import Phase2Keys
+from dutperf.config.sizes import default_versions
 from dutperf.config.testbed import Testbed
-from dutperf.config.traffic import Traffic
-from dutperf.config.versions import IpVersions, default_versions
 from dutperf.lab import topology
 from dutperf.lab.devices.tayga_siit import MAX_HOSTS, tayga_siit
 from dutperf.lab.translator import configuration
+from dutperf.model.frames import IpVersions
+from dutperf.model.hosts import AddressSet
+from dutperf.model.stateful_keys import Phase2Keys
+from dutperf.model.traffic import Traffic
 from dutperf.protocol import IpVersion, Side
 
 BENCHMARKING = [

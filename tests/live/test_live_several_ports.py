@@ -12,9 +12,9 @@ from planning import cell
 
 from dutperf import lab
 from dutperf.config import Testbed
-from dutperf.config.traffic import PortPattern
 from dutperf.lab import restart
 from dutperf.lab.state import StateFile
+from dutperf.model.traffic import PortPattern
 from dutperf.protocol import PortReport, TrialResult
 from dutperf.results import load_journal, load_results
 from dutperf.run.engine_session import open_ports, resolve_neighbours

@@ -14,12 +14,13 @@ import several_ports
 from passport_sample import OWNER
 from planning import TESTBED, TRANSLATOR, FakeOpener, campaign, cell, spec
 
-from dutperf.config import Campaign, Cell, PlannedTestbed, Testbed, expand
+from dutperf.config import Campaign, PlannedTestbed, Testbed, expand
 from dutperf.config.labs import LabKeys
-from dutperf.config.traffic import Traffic
 from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.errors import EngineError, InputError
 from dutperf.lab.presence import LabStatus
+from dutperf.model.cell import Cell
+from dutperf.model.traffic import Traffic
 from dutperf.passport import making
 from dutperf.passport.keeping import (
     check_loop,

@@ -7,8 +7,8 @@ from collections import deque
 import pytest
 from planning import Recording, Tiring, cell, doubling, spoilt
 
-from dutperf.config.cell import Cell
 from dutperf.engine.client import ProgressCallback, ignore_progress
+from dutperf.model.cell import Cell
 from dutperf.procedures.back_to_back import LONGEST_WAIT_S, measure_back_to_back
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.trials import PATIENT_ATTEMPTS

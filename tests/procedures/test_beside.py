@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from planning import TESTBED, Recording, cell
 
-from dutperf.config import Cell
+from dutperf.model.cell import Cell
 from dutperf.procedures.counts import with_beside
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.protocol import TrialRequest

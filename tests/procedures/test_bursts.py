@@ -9,10 +9,11 @@ from fractions import Fraction
 import pytest
 from planning import TESTBED, Recording, campaign, cell, spec
 
-from dutperf.config import Cell, expand
-from dutperf.config.traffic import MOST_BURST_FRAMES
+from dutperf.config import expand
 from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.errors import InputError
+from dutperf.model.cell import Cell
+from dutperf.model.traffic import MOST_BURST_FRAMES
 from dutperf.procedures.bursts import beside_bursts, burst_steps, shaped_trials
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.throughput import measure_throughput

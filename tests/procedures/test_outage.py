@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import pytest
 from planning import TESTBED, Recording, cell, with_hooks
 
-from dutperf.config import Cell, Testbed
+from dutperf.config import Testbed
 from dutperf.config.hooks import Hook
+from dutperf.model.cell import Cell
 from dutperf.procedures.events import Notice
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.outage import measure_outage

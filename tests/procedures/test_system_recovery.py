@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from planning import Recording, Run, campaign, cell, spec
 
-from dutperf.config import Cell
 from dutperf.engine.client import ProgressCallback, ignore_progress
+from dutperf.model.cell import Cell
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.system_recovery import measure_system_recovery
 from dutperf.protocol import (

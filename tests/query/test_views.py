@@ -25,8 +25,8 @@ from stored_samples import STORED
 from timed_sample import delay_results
 
 from dutperf import query
-from dutperf.config.background_frames import Beside, BesideKind
 from dutperf.errors import InputError, StorageError
+from dutperf.model.traffic import Beside, BesideKind
 from dutperf.protocol import BesideResult
 from dutperf.results import CellResult, Figure, ResultsFile, load_results
 from dutperf.results.rate_results import BesideCount, ManagementCount

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from planning import TESTBED, cell
 
-from dutperf.config import Cell, Testbed
+from dutperf.config import Testbed
+from dutperf.model.cell import Cell
 from dutperf.protocol import RoutingDaemonProtocol, Side
 from dutperf.routing.bird import configuration
 from dutperf.routing.sessions import Session, hosts_of, sessions_of, told_in

@@ -9,8 +9,8 @@ from itertools import count
 import pytest
 from planning import TESTBED, cell
 
-from dutperf.config import Cell
 from dutperf.errors import SetupError
+from dutperf.model.cell import Cell
 from dutperf.results.trial_record import RoutingSession
 from dutperf.routing.sessions import sessions_of
 from dutperf.routing.speaker import SAME_AGAIN_S, SPREAD_S, BirdSpeaker

@@ -13,8 +13,8 @@ import pytest
 from gateways import NAT44
 from planning import Run, campaign, cell, spec
 
-from dutperf.config import Cell
 from dutperf.errors import SetupError
+from dutperf.model.cell import Cell
 from dutperf.procedures.stateful.establishing import phase1
 from dutperf.protocol import TrialRequest
 from dutperf.results import CellResult, ResultsFile

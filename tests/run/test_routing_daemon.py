@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from planning import TESTBED, TRANSLATOR, Run, campaign, cell, spec
 
-from dutperf.config import Cell, Testbed
+from dutperf.config import Testbed
 from dutperf.config.deviations import of_frames
 from dutperf.errors import InputError, SetupError
+from dutperf.model.cell import Cell
 from dutperf.procedures.events import Notice
 from dutperf.protocol import PortSpec, PortsResult, Side, Tap, TrialRequest, TrialResult
 from dutperf.results import load_journal

@@ -13,8 +13,8 @@ from planning import FakeOpener, Run, campaign, cell, spec
 
 from dutperf.config import Testbed
 from dutperf.config.paths import path_flows
-from dutperf.config.traffic import PortPattern
 from dutperf.errors import InputError, SetupError
+from dutperf.model.traffic import PortPattern
 from dutperf.procedures.max_rate import max_rate
 from dutperf.procedures.tester_limit import NOBODY
 from dutperf.protocol import StreamRequest, TrialRequest, TrialResult

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from planning import TESTBED, TRANSLATOR, campaign, cell
 
-from dutperf.config import Cell, expand, spec_from
+from dutperf.config import expand, spec_from
 from dutperf.config.side import Ipv4Side, Port, RingPort
 from dutperf.config.testbed import crossed
 from dutperf.errors import InputError
+from dutperf.model.cell import Cell
 from dutperf.protocol import (
     FieldVariation,
     Mix,

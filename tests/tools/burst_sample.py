@@ -7,7 +7,7 @@ from pathlib import Path
 
 from planning import Run, campaign, spec
 
-from dutperf.config.specs import ProcedureSpec
+from dutperf.model.specs import ProcedureSpec
 from dutperf.results import ResultsFile
 from dutperf.simulation.fake_engine import FakeEngine, buffered
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from dutperf.config import Campaign, Cell, Testbed
+from dutperf.config import Campaign, Testbed
+from dutperf.model.cell import Cell
 
 TESTBED_YAML = """\
 schema_version: 1

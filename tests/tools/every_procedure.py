@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from gateways import NAT44, ClearedEngine, SimulatedHooks, nat44
 from planning import TESTBED, Recording, cell
 
-from dutperf.config import Cell, Testbed
+from dutperf.config import Testbed
+from dutperf.model.cell import Cell
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.results import CellResult, TrialRecord
 from dutperf.run.local_executor import measure_cell

@@ -9,17 +9,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from dutperf.config import (
-    Campaign,
-    Cell,
-    PlannedTestbed,
-    ProcedureSpec,
-    Testbed,
-    expand,
-    spec_from,
-)
-from dutperf.config.specs import SPECS
+from dutperf.config import Campaign, PlannedTestbed, Testbed, expand, spec_from
 from dutperf.engine.client import ProgressCallback, ignore_progress
+from dutperf.model.cell import Cell
+from dutperf.model.specs import SPECS, ProcedureSpec
 from dutperf.procedures.cpu_contention import DeviceWatch
 from dutperf.procedures.events import Event, Notice
 from dutperf.procedures.trials import Ask, RunHooks

@@ -9,7 +9,7 @@ from report_sample import store
 from starlette.testclient import TestClient
 from stored_samples import results_file
 
-from dutperf.config import Cell
+from dutperf.model.cell import Cell
 from dutperf.results import ResultsDirectory, ResultsFile, TrialRecord
 from dutperf.serve.app import make_app
 

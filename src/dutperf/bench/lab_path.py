@@ -21,7 +21,7 @@ from dutperf.bench.path_bench import (
 )
 from dutperf.bench.path_profile import PerfProfiler
 from dutperf.config import Campaign, PlannedTestbed, Testbed, expand
-from dutperf.config.specs import ThroughputSpec
+from dutperf.model.rate_specs import ThroughputSpec
 from dutperf.procedures.events import OnEvent
 from dutperf.run.engine_session import EngineStarter, Notify, prepare_engine
 

@@ -29,11 +29,11 @@ from dutperf.bench.path_profile import (
     Sample,
     cpu_profile,
 )
-from dutperf.config.cell import Cell
 from dutperf.config.side import InterfacePort, SideConfig
-from dutperf.config.specs import SearchedKeys
 from dutperf.config.testbed import Testbed
 from dutperf.errors import EngineError, InputError
+from dutperf.model.cell import Cell
+from dutperf.model.procedure_keys import SearchedKeys
 from dutperf.procedures.events import (
     CellStarted,
     Event,

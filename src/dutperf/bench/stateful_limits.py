@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dutperf.config import Campaign, PlannedTestbed, ProcedureSpec, Testbed, spec_from
+from dutperf.config import Campaign, PlannedTestbed, Testbed, spec_from
 from dutperf.config.side import RingPort
 from dutperf.config.testbed import crossed
+from dutperf.model.specs import ProcedureSpec
 from dutperf.procedures.events import OnEvent
 from dutperf.report import write_report
 from dutperf.results import CellResult, ResultsFile

@@ -9,9 +9,10 @@ from rich.table import Table
 from dutperf.cli.failures import PatientConsole, show_notice
 from dutperf.cli.json_print import print_versioned
 from dutperf.cli.testbeds import planned_testbeds
-from dutperf.config import Campaign, Cell, expand
+from dutperf.config import Campaign, expand
 from dutperf.config.phase2 import timing_of
 from dutperf.errors import InputError
+from dutperf.model.cell import Cell
 from dutperf.run.campaign_run import all_notices, virtual_testbeds
 from dutperf.run.estimate import ASSUMPTION, Estimate, estimate
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from dutperf.catalogue import ProcedureName
-from dutperf.config.fields import Search
-from dutperf.config.ports import FlowsBy
-from dutperf.config.stateful_keys import ResponderOrder
-from dutperf.config.traffic import PortPattern, Routes
+from dutperf.model.fields import Search
+from dutperf.model.ports import FlowsBy
+from dutperf.model.stateful_keys import ResponderOrder
+from dutperf.model.traffic import PortPattern, Routes
 
 _MOST_DIGITS = 20
 

@@ -14,7 +14,8 @@ from dutperf.cli.failures import PatientConsole
 from dutperf.cli.options import LabName, Rules, TestbedFile
 from dutperf.cli.procedure_options import DEFAULT_SEED, Seed, with_frame_options
 from dutperf.cli.testbeds import campaign_for, open_testbed, planned_testbeds
-from dutperf.config import Campaign, PlannedTestbed, ProcedureSpec, Testbed
+from dutperf.config import Campaign, PlannedTestbed, Testbed
+from dutperf.model.specs import ProcedureSpec
 from dutperf.run.engine_session import prepare_engine
 from dutperf.run.preview import preview_frames, unopened
 

@@ -10,7 +10,8 @@ from dutperf.cli.measuring import measure
 from dutperf.cli.options import Display, DryRun, LabName, Output, Rules, TestbedFile
 from dutperf.cli.procedure_options import DEFAULT_SEED, Seed, with_procedure_options
 from dutperf.cli.testbeds import campaign_for
-from dutperf.config import Preset, ProcedureSpec
+from dutperf.config import Preset
+from dutperf.model.specs import ProcedureSpec
 
 
 def command_of(name: ProcedureName) -> Callable[..., None]:

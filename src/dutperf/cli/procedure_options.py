@@ -30,12 +30,12 @@ from dutperf.cli.options import (
     Verbose,
     preset_of,
 )
-from dutperf.config import Preset, ProcedureSpec, preset_keys
+from dutperf.config import Preset, preset_keys
 from dutperf.config.campaign import Campaign
 from dutperf.config.document import Document
-from dutperf.config.fields import Keys, Problem
 from dutperf.config.loader import models_in, validate
-from dutperf.config.specs import SPECS, EstablishmentKeys
+from dutperf.model.fields import Keys, Problem
+from dutperf.model.specs import SPECS, EstablishmentKeys, ProcedureSpec
 
 _TRAFFIC = "traffic."
 _STATEFUL = "stateful"

@@ -15,9 +15,10 @@ import typer
 from dutperf.cli.exit_codes import INTERRUPTED
 from dutperf.cli.failures import PatientConsole
 from dutperf.cli.testbeds import planned_testbeds
-from dutperf.config import Cell, expand, load_campaign
+from dutperf.config import expand, load_campaign
 from dutperf.errors import DutperfError
 from dutperf.interruption import TERMINATE
+from dutperf.model.cell import Cell
 from dutperf.results import stored_campaign
 
 

@@ -25,9 +25,10 @@ from dutperf.cli.stream_keys import Action, Say, Scale, SetRate, StreamKeys, par
 from dutperf.cli.stream_view import Screen, lines
 from dutperf.cli.stream_words import piece_line, summary_lines
 from dutperf.cli.testbeds import campaign_for, planned_testbeds
-from dutperf.config import Campaign, PlannedTestbed, ProcedureSpec
+from dutperf.config import Campaign, PlannedTestbed
 from dutperf.errors import InputError
 from dutperf.interruption import terminate_as_interrupt
+from dutperf.model.specs import ProcedureSpec
 from dutperf.procedures.events import (
     Event,
     Notice,

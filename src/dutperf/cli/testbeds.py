@@ -10,17 +10,16 @@ from pathlib import Path
 from dutperf import lab
 from dutperf.config import (
     Campaign,
-    CampaignError,
     PlannedTestbed,
     Preset,
-    ProcedureSpec,
     Testbed,
     load_testbed,
     with_sources,
 )
-from dutperf.config.fields import Problem
 from dutperf.config.labs import LabKeys
 from dutperf.errors import InputError
+from dutperf.model.fields import CampaignError, Problem
+from dutperf.model.specs import ProcedureSpec
 from dutperf.procedures.cpu_contention import DeviceWatch
 
 

@@ -13,8 +13,8 @@ from dutperf.cli import measuring
 from dutperf.cli.failures import PatientConsole
 from dutperf.cli.remote_options import TLS, TlsCa, TlsCert, TlsKey
 from dutperf.config import Testbed, load_testbed
-from dutperf.config.fields import repeated
 from dutperf.errors import InputError
+from dutperf.model.fields import repeated
 from dutperf.remote import security
 from dutperf.remote.security import (
     LOOPBACK,

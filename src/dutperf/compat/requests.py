@@ -22,8 +22,8 @@ from dutperf.compat.conf import (
     Range,
     addresses_of,
 )
-from dutperf.config.hosts import AddressSet, BitField, number
 from dutperf.errors import InputError
+from dutperf.model.hosts import AddressSet, BitField, number
 from dutperf.protocol import (
     AddressRange,
     DirectionName,

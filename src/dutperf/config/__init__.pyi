@@ -1,23 +1,17 @@
 from .campaign import Campaign, Preset, preset_keys, with_preset
-from .cell import Cell
 from .deviations import deviations
 from .document import located
 from .expansion import PlannedTestbed, expand, resolved, resolved_again
-from .fields import CampaignError
 from .loader import from_data, json_schemas, load_campaign, load_testbed, spec_from
 from .rate_sources import with_sources
 from .sizes import size_notices
-from .specs import ProcedureSpec
 from .testbed import Testbed
 from .warnings import conformance_of, notices
 
 __all__ = [
     "Campaign",
-    "CampaignError",
-    "Cell",
     "PlannedTestbed",
     "Preset",
-    "ProcedureSpec",
     "Testbed",
     "conformance_of",
     "deviations",

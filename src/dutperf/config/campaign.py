@@ -12,18 +12,18 @@ from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
-from dutperf.config.fields import Name, OneOrMore, Strict, distinct
 from dutperf.config.labs import LabKeys, LabOrName, lab_keys
-from dutperf.config.loads import parse_rate_per_flow
-from dutperf.config.specs import (
+from dutperf.config.testbed import Testbed
+from dutperf.model.fields import Name, OneOrMore, Strict, distinct
+from dutperf.model.loads import parse_rate_per_flow
+from dutperf.model.rate_specs import ThroughputSpec
+from dutperf.model.specs import (
     SPECS,
     FixedLoadKeys,
     LatencySpec,
     OutageSpec,
     ProcedureSpec,
-    ThroughputSpec,
 )
-from dutperf.config.testbed import Testbed
 
 # Presets: ``standard`` is by the book, ``quick`` is for looking around.
 #

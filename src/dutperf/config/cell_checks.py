@@ -5,13 +5,13 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 
-from dutperf.config.cell import Cell
-from dutperf.config.fields import KeyedError
 from dutperf.config.flows import directions, ends, flows, senders, side_versions
-from dutperf.config.specs import OutageSpec, TableCapacitySpec, TeardownRateSpec
 from dutperf.config.testbed import Testbed
-from dutperf.config.versions import version_of
 from dutperf.errors import InputError
+from dutperf.model.cell import Cell
+from dutperf.model.fields import KeyedError
+from dutperf.model.frames import version_of
+from dutperf.model.specs import OutageSpec, TableCapacitySpec, TeardownRateSpec
 from dutperf.protocol import IpVersion, RoutingDaemonProtocol, Side
 
 _LONGEST_S = 3600

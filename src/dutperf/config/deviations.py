@@ -10,26 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from dutperf.config.background_frames import BesideKind
-from dutperf.config.cell import Cell
-from dutperf.config.fields import GoalSpec
 from dutperf.config.flows import directions, ends
 from dutperf.config.sizes import cell_versions, listed_sizes, most_header_bytes
-from dutperf.config.specs import (
-    BackToBackSpec,
+from dutperf.model.cell import Cell
+from dutperf.model.fields import GoalSpec
+from dutperf.model.frames import translates, version_of
+from dutperf.model.procedure_keys import TimedStreamKeys
+from dutperf.model.rate_specs import BackToBackSpec, FrameLossSpec, ThroughputSpec
+from dutperf.model.specs import (
+    OVERLOAD_PERCENT,
+    OVERLOAD_S,
+    TRIGGER_S,
     EstablishmentKeys,
     FixedLoadKeys,
-    FrameLossSpec,
     LatencySpec,
     OutageSpec,
     SystemRecoverySpec,
     TeardownRateSpec,
-    ThroughputSpec,
-    TimedStreamKeys,
 )
-from dutperf.config.specs.load_specs import OVERLOAD_PERCENT, OVERLOAD_S, TRIGGER_S
-from dutperf.config.stateful_keys import Stateful
-from dutperf.config.versions import translates, version_of
+from dutperf.model.stateful_keys import Stateful
+from dutperf.model.traffic import BesideKind
 from dutperf.standards import Deviation, Level
 
 _FORMAT = "RFC 2544 8, C.2.6.4"

@@ -22,7 +22,8 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scalarbool import ScalarBoolean
 
-from dutperf.config.fields import (
+from dutperf.errors import InputError
+from dutperf.model.fields import (
     CampaignError,
     Keys,
     Problem,
@@ -30,7 +31,6 @@ from dutperf.config.fields import (
     printable,
     shortened,
 )
-from dutperf.errors import InputError
 from dutperf.plain_files import is_nested_too_deeply, read_plain
 
 _LARGEST_FILE_BYTES = 100_000

@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from dutperf.config.fields import KeyedError, Shorthand, Strict
 from dutperf.config.map_rule import MapRule
+from dutperf.model.fields import KeyedError, Shorthand, Strict
 from dutperf.protocol import (
     MAX_LABEL,
     MAX_LABELS,

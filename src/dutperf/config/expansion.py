@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 
 from pydantic import Field, ValidationError
 
-from dutperf.config.background_frames import check_beside
 from dutperf.config.campaign import Campaign
-from dutperf.config.cell import Cell
 from dutperf.config.cell_checks import (
     check_hooks,
     check_management,
@@ -20,16 +18,7 @@ from dutperf.config.cell_checks import (
     check_tunnels,
     empties_table,
 )
-from dutperf.config.fields import (
-    CampaignError,
-    KeyedError,
-    Keys,
-    Problem,
-    Strict,
-    repeated,
-)
 from dutperf.config.flows import directions, own_hosts
-from dutperf.config.frame_size import ALL_SIZES
 from dutperf.config.hooks import CORES
 from dutperf.config.labs import LabKeys
 from dutperf.config.paths import check_paths, path_flows
@@ -37,29 +26,37 @@ from dutperf.config.phase2 import check_stateful
 from dutperf.config.rate_sources import check_load, check_load_over_time, with_source
 from dutperf.config.room_for_frames import check_fragmented, check_sizes
 from dutperf.config.sizes import (
+    default_versions,
     frame_versions,
     largest_mtu,
     most_header_bytes,
     smallest_size,
     standard_sizes,
 )
-from dutperf.config.specs import (
-    Direction,
+from dutperf.config.testbed import Testbed
+from dutperf.errors import InputError
+from dutperf.model.cell import Cell
+from dutperf.model.fields import (
+    CampaignError,
+    KeyedError,
+    Keys,
+    Problem,
+    Strict,
+    repeated,
+)
+from dutperf.model.frames import ALL_SIZES, IpVersions
+from dutperf.model.procedure_keys import Direction, StreamKeys
+from dutperf.model.rate_specs import FrameLossSpec, ThroughputSpec
+from dutperf.model.specs import (
+    OVERLOAD_PERCENT,
     EstablishmentKeys,
-    FrameLossSpec,
     LatencySpec,
     ProcedureSpec,
-    StreamKeys,
     SystemRecoverySpec,
     TableCapacitySpec,
-    ThroughputSpec,
 )
-from dutperf.config.specs.load_specs import OVERLOAD_PERCENT
-from dutperf.config.stateful_keys import Stateful
-from dutperf.config.testbed import Testbed
-from dutperf.config.traffic import Traffic
-from dutperf.config.versions import IpVersions, default_versions
-from dutperf.errors import InputError
+from dutperf.model.stateful_keys import Stateful
+from dutperf.model.traffic import Traffic, check_beside
 from dutperf.protocol import DirectionName
 
 # One procedure of a campaign at one testbed, and how to say what is wrong with it.

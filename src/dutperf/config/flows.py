@@ -13,16 +13,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from dutperf.config.fields import KeyedError, Keys
-from dutperf.config.hosts import AddressSet, BitField, HostField, Mode, number, overlap
 from dutperf.config.side import RealAddress
 from dutperf.config.testbed import Testbed
-from dutperf.config.traffic import Traffic
-from dutperf.config.versions import IpVersions, version_of
+from dutperf.model.fields import KeyedError, Keys
+from dutperf.model.frames import IpVersions, version_of
+from dutperf.model.hosts import AddressSet, BitField, HostField, Mode, number, overlap
+from dutperf.model.traffic import Traffic
 from dutperf.protocol import DirectionName, IpVersion, Side
 
 if TYPE_CHECKING:
-    from dutperf.config.cell import Cell
+    from dutperf.model.cell import Cell
 
 
 # Where in an address its hosts and networks vary, and whether they may.

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from dutperf.config.fields import MaybeSecret, Secret, Strict
+from dutperf.model.fields import MaybeSecret, Secret, Strict
 
 
 def _check_word(text: str) -> str:

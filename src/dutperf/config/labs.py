@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag
 
-from dutperf.config.fields import Name, Strict
 from dutperf.errors import InputError
+from dutperf.model.fields import Name, Strict
 from dutperf.protocol import PortSpec
 from dutperf.visible import lab_name
 

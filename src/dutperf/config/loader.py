@@ -12,10 +12,10 @@ from pydantic_core import ErrorDetails
 
 from dutperf.config.campaign import Campaign
 from dutperf.config.document import Document, read_document, refusal, shown
-from dutperf.config.fields import KeyedError, Keys, Problem, Strict
-from dutperf.config.specs import SPECS, ProcedureSpec
 from dutperf.config.testbed import Testbed
 from dutperf.errors import InputError
+from dutperf.model.fields import KeyedError, Keys, Problem, Strict
+from dutperf.model.specs import SPECS, ProcedureSpec
 
 # Data to model; what pydantic finds wrong becomes sentences that a user can act on.
 

@@ -20,8 +20,8 @@ from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from dutperf.config.fields import KeyedError, Strict
-from dutperf.config.hosts import AddressSet, BitField
+from dutperf.model.fields import KeyedError, Strict
+from dutperf.model.hosts import AddressSet, BitField
 from dutperf.protocol import FieldCopy, FieldVariation, FollowingBits
 
 _INTERFACE_ID = 64

@@ -12,17 +12,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from dutperf.config.fields import KeyedError, Keys, dotted
 from dutperf.config.flows import Flow, directions, ends, flows, own_hosts
-from dutperf.config.hosts import AddressSet, BitField, number
 from dutperf.config.testbed import Testbed
-from dutperf.config.traffic import PortPattern
-from dutperf.config.versions import translates
+from dutperf.model.fields import KeyedError, Keys, dotted
+from dutperf.model.frames import translates
+from dutperf.model.hosts import AddressSet, BitField, number
+from dutperf.model.traffic import PortPattern
 from dutperf.protocol import DirectionName, Side, port_name
 from dutperf.protocol.stream_parts import differing_bits
 
 if TYPE_CHECKING:  # compat has no use for it, and its commands start fast
-    from dutperf.config.cell import Cell
+    from dutperf.model.cell import Cell
 
 
 class PathFlows(NamedTuple):

@@ -12,11 +12,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dutperf.config.cell import Cell
-from dutperf.config.fields import KeyedError
-from dutperf.config.stateful_keys import MARGIN, Stateful
 from dutperf.config.testbed import Testbed
-from dutperf.config.versions import version_of
+from dutperf.model.cell import Cell
+from dutperf.model.fields import KeyedError
+from dutperf.model.frames import version_of
+from dutperf.model.stateful_keys import MARGIN, Stateful
 
 USABLE_PORTS = 64_512
 """From 1024 on."""

@@ -10,18 +10,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dutperf.config.campaign import Preset, preset_keys
-from dutperf.config.cell import Cell
-from dutperf.config.fields import KeyedError
-from dutperf.config.loads import MOST_FPS, LoadShape
-from dutperf.config.specs import (
-    ConnectionRateSpec,
-    ProcedureSpec,
-    StreamKeys,
-    ThroughputSpec,
-    TimedStreamKeys,
-)
-from dutperf.config.specs.procedure_keys import Tagging
-from dutperf.config.stateful_keys import RateKeys, Stateful
+from dutperf.model.cell import Cell
+from dutperf.model.fields import KeyedError
+from dutperf.model.loads import MOST_FPS, LoadShape
+from dutperf.model.procedure_keys import StreamKeys, Tagging, TimedStreamKeys
+from dutperf.model.rate_specs import ThroughputSpec
+from dutperf.model.specs import ConnectionRateSpec, ProcedureSpec
+from dutperf.model.stateful_keys import RateKeys, Stateful
 from dutperf.protocol import foreground_frames
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dutperf.config.cell import Cell
-from dutperf.config.fields import KeyedError
 from dutperf.config.flows import senders, side_versions
 from dutperf.config.sizes import (
     cell_versions,
@@ -13,10 +11,12 @@ from dutperf.config.sizes import (
     sizes_in,
     smallest_size,
 )
-from dutperf.config.specs import Direction
 from dutperf.config.testbed import Testbed
-from dutperf.config.traffic import Traffic
 from dutperf.line_rate import PREAMBLE_AND_GAP_BYTES
+from dutperf.model.cell import Cell
+from dutperf.model.fields import KeyedError
+from dutperf.model.procedure_keys import Direction
+from dutperf.model.traffic import Traffic
 from dutperf.protocol import IpVersion, Side, header_bytes
 
 # Frames that the device cuts into pieces: links of different MTUs (RFC 2544 9.4).

@@ -16,7 +16,8 @@ from pydantic import (
 )
 
 from dutperf.config.encapsulation import KeyOfASide, SideLabels, SideTags
-from dutperf.config.fields import (
+from dutperf.config.map_rule import MapRule
+from dutperf.model.fields import (
     InterfaceName,
     Ipv4,
     Ipv6,
@@ -26,7 +27,6 @@ from dutperf.config.fields import (
     Strict,
     dotted,
 )
-from dutperf.config.map_rule import MapRule
 from dutperf.protocol import (
     MAX_PAIRS,
     Encapsulation,

@@ -13,13 +13,20 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from dutperf.config.campaign import Campaign
-from dutperf.config.cell import Cell
 from dutperf.config.flows import StreamName, senders, side_versions, stream_version
-from dutperf.config.frame_size import ALL_SIZES
-from dutperf.config.specs import Direction
 from dutperf.config.testbed import Testbed
-from dutperf.config.traffic import Traffic
-from dutperf.config.versions import IpVersions, default_versions, version_of
+from dutperf.model.cell import Cell
+from dutperf.model.frames import (
+    ALL_SIZES,
+    SIDES,
+    TRANSLATIONS,
+    IpVersions,
+    translates,
+    version_of,
+)
+from dutperf.model.procedure_keys import Direction
+from dutperf.model.stateful_keys import ConnectionKeys
+from dutperf.model.traffic import Traffic
 from dutperf.protocol import IpVersion, Side, minimum_frame_size
 
 HEADER_DIFFERENCE_BYTES = 20
@@ -203,3 +210,39 @@ def _left_out(mtu: int, versions: set[IpVersion]) -> Iterator[str]:
             f"bytes of {sizes.rfc}: the MTU {mtu} carries frames of at most "
             f"{mtu + _HEADER_AND_FCS_BYTES} bytes; {largest} would carry all"
         )
+
+
+# Which IP versions a testbed is for, if nobody says.
+
+
+def default_versions(
+    testbed: Testbed, stateful: ConnectionKeys | None = None
+) -> list[IpVersions]:
+    """What a testbed is for if nobody says: a translation if it has virtual addresses.
+
+    Otherwise all versions that both sides have; in a stateful test those in which the
+    responder knows the initiator by a virtual address; of these the translations, whose
+    address it is, if there are any.
+    """
+    if stateful:
+        gateways = [ip for ip in SIDES if _hides(testbed, ip, stateful.initiator)]
+        if gateways:
+            return [ip for ip in gateways if translates(ip)] or gateways
+    translations = [ip for ip in TRANSLATIONS if _translates(testbed, ip)]
+    return translations or list(testbed.ip_versions())
+
+
+def _hides(testbed: Testbed, ip: IpVersions, initiator: Side) -> bool:
+    """Whether the device gives the initiator another address."""
+    responder: Side = "right" if initiator == "left" else "left"
+    inside, outside = version_of(ip, initiator), version_of(ip, responder)
+    own, other = testbed.sides[initiator], testbed.sides[responder]
+    reachable = inside == outside or other.virtual(inside) is not None
+    real = own.ip(inside) and other.ip(outside)
+    return bool(real and reachable and own.virtual(outside))
+
+
+def _translates(testbed: Testbed, ip: IpVersions) -> bool:
+    left, right = version_of(ip, "left"), version_of(ip, "right")
+    real = testbed.left.ip(left) and testbed.right.ip(right)
+    return bool(real and testbed.right.virtual(left) and testbed.left.virtual(right))

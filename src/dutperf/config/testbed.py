@@ -8,7 +8,6 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from dutperf.config.fields import KeyedError, MaybeSecret, Name, Secret, Strict
 from dutperf.config.hooks import Hooks
 from dutperf.config.side import (
     MemifPort,
@@ -21,6 +20,7 @@ from dutperf.config.side import (
     check_ports,
 )
 from dutperf.errors import SetupError
+from dutperf.model.fields import KeyedError, MaybeSecret, Name, Secret, Strict
 from dutperf.protocol import IpVersion, Side
 
 COMMUNITY_VARIABLE = "DUTPERF_SNMP_COMMUNITY"

@@ -6,19 +6,19 @@ import ipaddress
 from collections.abc import Iterable, Iterator, Sequence
 
 from dutperf.catalogue import PROCEDURES
-from dutperf.config.cell import Cell
 from dutperf.config.cell_checks import hook_notices
 from dutperf.config.deviations import hasty, is_rfc2544_latency, of_further_goals
-from dutperf.config.fields import dotted
 from dutperf.config.flows import directions, own_hosts, side_versions
-from dutperf.config.hosts import AddressSet
 from dutperf.config.paths import path_flows
 from dutperf.config.phase2 import stateful_notices
 from dutperf.config.side import RingPort, port_keys
 from dutperf.config.sizes import cell_versions, sizes_in
-from dutperf.config.specs import ConnectionRateSpec, LatencySpec
 from dutperf.config.testbed import Testbed
-from dutperf.config.versions import translates
+from dutperf.model.cell import Cell
+from dutperf.model.fields import dotted
+from dutperf.model.frames import translates
+from dutperf.model.hosts import AddressSet
+from dutperf.model.specs import ConnectionRateSpec, LatencySpec
 from dutperf.protocol import IpVersion
 from dutperf.standards import Conformance, Deviation
 

@@ -25,7 +25,6 @@ from typing import Any
 
 from dutperf import __version__
 from dutperf.config import Campaign, PlannedTestbed, expand, load_campaign
-from dutperf.config.cell import Cell
 from dutperf.errors import InputError, SetupError
 from dutperf.evidence.accounting import check_trials, contradictions, of_their_cells
 from dutperf.evidence.pack import (
@@ -48,6 +47,7 @@ from dutperf.evidence.replayed import (
     replayed,
 )
 from dutperf.evidence.signature import BadSignatureError, signer
+from dutperf.model.cell import Cell
 from dutperf.results import (
     TrialRecord,
     load_environments,

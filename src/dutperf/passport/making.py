@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from dutperf import lab
-from dutperf.config import Cell, PlannedTestbed, Testbed
-from dutperf.config.traffic import Traffic
+from dutperf.config import PlannedTestbed, Testbed
 from dutperf.errors import DutperfError
+from dutperf.model.cell import Cell
+from dutperf.model.traffic import Traffic
 from dutperf.passport.keeping import (
     SOCKETS,
     Loop,

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from dutperf import stats
-from dutperf.config import Campaign, Cell, Testbed, expand, spec_from
+from dutperf.config import Campaign, Testbed, expand, spec_from
 from dutperf.errors import EngineError
+from dutperf.model.cell import Cell
 from dutperf.procedures.max_rate import max_rate
 from dutperf.procedures.searching import NoUseError, outcome
 from dutperf.procedures.stateful.establishing import Establishing, fastest, stateful_of

@@ -19,8 +19,8 @@ from fractions import Fraction
 from functools import partial
 from statistics import stdev
 
-from dutperf.config.cell import Cell
-from dutperf.config.specs import BackToBackSpec
+from dutperf.model.cell import Cell
+from dutperf.model.rate_specs import BackToBackSpec
 from dutperf.procedures.cell_results import of_cell, of_repeats
 from dutperf.procedures.conclusions import (
     bound_deviations,

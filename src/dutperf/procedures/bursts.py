@@ -17,9 +17,9 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Literal
 
-from dutperf.config.cell import Cell
 from dutperf.config.rate_sources import FEWEST_BURSTS
-from dutperf.config.specs import ThroughputSpec
+from dutperf.model.cell import Cell
+from dutperf.model.rate_specs import ThroughputSpec
 from dutperf.procedures.events import OnEvent
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.trials import Ask, Trials

@@ -12,16 +12,17 @@ from typing import TypedDict
 
 from dutperf.catalogue import PROCEDURES, ProcedureName, Unit
 from dutperf.config import conformance_of
-from dutperf.config.cell import Cell
 from dutperf.config.deviations import deviations
-from dutperf.config.fields import AUTO, GoalSpec
 from dutperf.config.phase2 import timing_of
-from dutperf.config.ports import Ports
 from dutperf.config.sizes import sizes_text
-from dutperf.config.specs import LoadKeys, ThroughputSpec
-from dutperf.config.stateful_keys import Stateful
-from dutperf.config.traffic import Traffic
-from dutperf.config.versions import version_of
+from dutperf.model.cell import Cell
+from dutperf.model.fields import AUTO, GoalSpec
+from dutperf.model.frames import version_of
+from dutperf.model.ports import Ports
+from dutperf.model.rate_specs import ThroughputSpec
+from dutperf.model.specs import LoadKeys
+from dutperf.model.stateful_keys import Stateful
+from dutperf.model.traffic import Traffic
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import least_rate_of
 from dutperf.procedures.trials import distinct

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from dutperf import search, stats
 from dutperf.catalogue import Unit
-from dutperf.config.cell import Cell
 from dutperf.config.deviations import lower_bound
-from dutperf.config.fields import GoalSpec
-from dutperf.config.specs import SearchedKeys, ThroughputSpec
+from dutperf.model.cell import Cell
+from dutperf.model.fields import GoalSpec
+from dutperf.model.procedure_keys import SearchedKeys
+from dutperf.model.rate_specs import ThroughputSpec
 from dutperf.procedures.loss_criterion import goal_words, judged_by
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import Evidence, least_rate_of, repeats_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dutperf.config.cell import Cell
+from dutperf.model.cell import Cell
 from dutperf.packets import snmp
 from dutperf.packets.udp import read_udp
 from dutperf.protocol import Announcement, DirectionName

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from dutperf import stats
-from dutperf.config.cell import Cell
-from dutperf.config.specs import LatencySpec
+from dutperf.model.cell import Cell
+from dutperf.model.specs import LatencySpec
 from dutperf.procedures.cell_results import of_cell
 from dutperf.procedures.conclusions import delay_findings
 from dutperf.procedures.fixed_load import (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dutperf.config.cell import Cell
+from dutperf.model.cell import Cell
 from dutperf.protocol import TrialProgress
 from dutperf.results.model import CellResult, ResultsFile
 from dutperf.results.trial_record import TrialRecord

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from dutperf.config.cell import Cell
 from dutperf.config.sizes import cell_versions, most_header_bytes, smallest_size
+from dutperf.model.cell import Cell
 from dutperf.procedures.events import Notice
 from dutperf.procedures.trials import ATTEMPTS, Ask, DeviceTrials, no_rate_helps
 from dutperf.protocol import (

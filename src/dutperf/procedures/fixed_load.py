@@ -13,11 +13,11 @@ from functools import partial
 from itertools import chain
 
 from dutperf import stats
-from dutperf.config.cell import Cell
 from dutperf.config.deviations import other_load
-from dutperf.config.loads import RateReference
 from dutperf.config.rate_sources import check_load
 from dutperf.errors import InputError
+from dutperf.model.cell import Cell
+from dutperf.model.loads import RateReference
 from dutperf.procedures.cell_results import of_cell
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import outcome

@@ -16,9 +16,9 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from dutperf import stats
-from dutperf.config.cell import Cell
-from dutperf.config.loads import ends_when_lossless
-from dutperf.config.specs import FrameLossSpec
+from dutperf.model.cell import Cell
+from dutperf.model.loads import ends_when_lossless
+from dutperf.model.rate_specs import FrameLossSpec
 from dutperf.procedures.cell_results import of_cell
 from dutperf.procedures.conclusions import loss_findings
 from dutperf.procedures.fixed_load import Repeat, load_record, run_repeats

@@ -20,8 +20,8 @@ from dutperf.protocol import (
 from dutperf.results.rate_results import DirectionLoss, TimeoutLoss
 
 if TYPE_CHECKING:  # compat has no use for them, and its commands start fast
-    from dutperf.config.cell import Cell
-    from dutperf.config.fields import GoalSpec
+    from dutperf.model.cell import Cell
+    from dutperf.model.fields import GoalSpec
 
 
 def throughput_quantity(cell: Cell) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal, Protocol
 
-from dutperf.config import Cell, Testbed
+from dutperf.config import Testbed
 from dutperf.config.room_for_frames import (
     check_sizes,
     further_pieces_bytes,
@@ -17,6 +17,7 @@ from dutperf.config.side import SideConfig
 from dutperf.config.sizes import mean_frame_size
 from dutperf.errors import InputError
 from dutperf.line_rate import line_rate_fps
+from dutperf.model.cell import Cell
 from dutperf.protocol import (
     Headed,
     PortsResult,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from dutperf.catalogue import ProcedureName
-from dutperf.config.cell import Cell
+from dutperf.model.cell import Cell
 from dutperf.procedures.back_to_back import measure_back_to_back
 from dutperf.procedures.delays import ipdv_plan, latency_plan, measure_delays, pdv_plan
 from dutperf.procedures.frame_loss import measure_frame_loss

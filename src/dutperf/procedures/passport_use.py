@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from dutperf.config.cell import Cell
 from dutperf.config.flows import directions
-from dutperf.config.ports import Ports
 from dutperf.config.sizes import frame_versions
-from dutperf.config.traffic import Traffic
-from dutperf.config.versions import version_of
+from dutperf.model.cell import Cell
+from dutperf.model.frames import version_of
+from dutperf.model.ports import Ports
+from dutperf.model.traffic import Traffic
 from dutperf.results.details import Figure, Measure
 from dutperf.results.model import CellResult
 from dutperf.results.passport import (

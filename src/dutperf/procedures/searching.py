@@ -10,11 +10,11 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from dutperf.config.cell import Cell
-from dutperf.config.fields import GoalSpec
 from dutperf.config.phase2 import timing_of
-from dutperf.config.specs import ThroughputSpec
 from dutperf.errors import InputError
+from dutperf.model.cell import Cell
+from dutperf.model.fields import GoalSpec
+from dutperf.model.rate_specs import ThroughputSpec
 from dutperf.procedures.events import IntervalNarrowed
 from dutperf.procedures.loss_criterion import loss_percent
 from dutperf.procedures.max_rate import MaxRate

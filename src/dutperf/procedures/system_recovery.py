@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from dutperf.config.cell import Cell
-from dutperf.config.specs import SystemRecoverySpec
+from dutperf.model.cell import Cell
+from dutperf.model.specs import SystemRecoverySpec
 from dutperf.procedures.bursts import with_steps
 from dutperf.procedures.cell_results import of_cell, of_repeats
 from dutperf.procedures.conclusions import DELAY_LIMITS, search_findings

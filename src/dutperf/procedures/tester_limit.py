@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from dutperf.config import Cell
 from dutperf.config.flows import directions
 from dutperf.config.sizes import mean_frame_size
 from dutperf.line_rate import line_rate_fps, wire_mbps
+from dutperf.model.cell import Cell
 from dutperf.procedures.max_rate import MaxRate, highest_rate, is_probed, mean_wire_size
 from dutperf.procedures.searching import offered_fps, outcome
 from dutperf.procedures.trials import ATTEMPTS, Ask, DeviceTrials, Trials, no_rate_helps

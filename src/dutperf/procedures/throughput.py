@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dutperf import stats
-from dutperf.config.cell import Cell
+from dutperf.model.cell import Cell
 from dutperf.procedures import cpu_contention
 from dutperf.procedures.cell_results import of_cell, of_repeats
 from dutperf.procedures.conclusions import (

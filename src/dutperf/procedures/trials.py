@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-from dutperf.config.cell import Cell
 from dutperf.config.hooks import Hook, Hooks
+from dutperf.model.cell import Cell
 from dutperf.procedures.events import OnEvent
 from dutperf.procedures.stall_filter import Rejudge
 from dutperf.protocol import Reason, TrialRequest, TrialResult, Verdict, VerdictKind

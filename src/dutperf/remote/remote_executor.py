@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from dutperf.config import Cell
 from dutperf.errors import DutperfError, InputError, SetupError
+from dutperf.model.cell import Cell
 from dutperf.procedures.events import (
     At,
     CellMeasured,

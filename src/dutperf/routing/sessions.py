@@ -7,11 +7,11 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dutperf.config.cell import Cell
 from dutperf.config.cell_checks import speaks, told_from
 from dutperf.config.flows import directions, flows, side_versions
-from dutperf.config.hosts import AddressSet, BitField
 from dutperf.config.testbed import Testbed
+from dutperf.model.cell import Cell
+from dutperf.model.hosts import AddressSet, BitField
 from dutperf.packets.rip import Network
 from dutperf.protocol import IpVersion, RoutingDaemonProtocol, Side
 

@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
-from dutperf.config.cell import Cell
 from dutperf.config.testbed import Testbed
 from dutperf.errors import SetupError
+from dutperf.model.cell import Cell
 from dutperf.packets.rip import Network
 from dutperf.protocol import Side, Tap
 from dutperf.results.trial_record import RoutingSession

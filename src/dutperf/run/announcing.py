@@ -6,10 +6,10 @@ import ipaddress
 import itertools
 from collections.abc import Iterator, Sequence
 
-from dutperf.config.cell import Cell
 from dutperf.config.cell_checks import asked_at, told_from
 from dutperf.config.flows import Flow, directions, flows
 from dutperf.config.testbed import Testbed
+from dutperf.model.cell import Cell
 from dutperf.packets import snmp
 from dutperf.packets.rip import UNREACHABLE, Network, rip_mac, rip_packets
 from dutperf.packets.udp import Datagram, udp_packet

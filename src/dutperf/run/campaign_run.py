@@ -19,7 +19,6 @@ from typing import Any, Literal, Never
 from dutperf.catalogue import ProcedureName
 from dutperf.config import (
     Campaign,
-    Cell,
     PlannedTestbed,
     Testbed,
     expand,
@@ -29,6 +28,7 @@ from dutperf.config import (
     size_notices,
 )
 from dutperf.errors import DutperfError, EngineError, InputError, SetupError
+from dutperf.model.cell import Cell
 from dutperf.procedures.contradictions import with_contradictions
 from dutperf.procedures.events import (
     Notice,

@@ -17,10 +17,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from dutperf.config import Campaign, Testbed, load_campaign
-from dutperf.config.fields import Secret, dotted
 from dutperf.config.hooks import Hook
 from dutperf.config.side import MemifPort, VdevPort
 from dutperf.errors import InputError
+from dutperf.model.fields import Secret, dotted
 from dutperf.results.directory import CAMPAIGN
 from dutperf.results.journal import JOURNAL
 

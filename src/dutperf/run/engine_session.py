@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from dutperf.config.cell_checks import tells_routes, told_from
-from dutperf.config.fields import dotted
 from dutperf.config.flows import own_hosts, side_versions, tunnel_ends
-from dutperf.config.hosts import AddressSet, BitField
 from dutperf.config.side import (
     InterfacePort,
     MemifPort,
@@ -37,6 +35,8 @@ from dutperf.engine.process import (
     start_engine,
 )
 from dutperf.errors import EngineError, SetupError
+from dutperf.model.fields import dotted
+from dutperf.model.hosts import AddressSet, BitField
 from dutperf.protocol import (
     ERROR_ENVIRONMENT,
     AddressRange,
@@ -56,7 +56,7 @@ from dutperf.protocol import (
 )
 
 if TYPE_CHECKING:
-    from dutperf.config.cell import Cell
+    from dutperf.model.cell import Cell
 
 
 Notify = Callable[[str], None]

@@ -18,19 +18,13 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from dutperf.config import Cell
-from dutperf.config.loads import ends_when_lossless
 from dutperf.config.sizes import mean_frame_size
-from dutperf.config.specs import (
-    BackToBackSpec,
-    ConnectionRateSpec,
-    FrameLossSpec,
-    TableCapacitySpec,
-    TeardownRateSpec,
-    ThroughputSpec,
-)
-from dutperf.config.stateful_keys import Stateful
 from dutperf.line_rate import line_rate_fps
+from dutperf.model.cell import Cell
+from dutperf.model.loads import ends_when_lossless
+from dutperf.model.rate_specs import BackToBackSpec, FrameLossSpec, ThroughputSpec
+from dutperf.model.specs import ConnectionRateSpec, TableCapacitySpec, TeardownRateSpec
+from dutperf.model.stateful_keys import Stateful
 from dutperf.procedures.first_frames import first_frames_s, is_tried_first
 from dutperf.procedures.max_rate import MaxRate, is_probed
 from dutperf.procedures.searching import check_range, strategy_of, waits_s

@@ -14,9 +14,10 @@ from typing import Protocol
 
 from pydantic import Field
 
-from dutperf.config import Campaign, Cell, PlannedTestbed
-from dutperf.config.fields import Strict
+from dutperf.config import Campaign, PlannedTestbed
 from dutperf.errors import DutperfError
+from dutperf.model.cell import Cell
+from dutperf.model.fields import Strict
 from dutperf.results import CellResult, Environment, NotMeasured, TrialRecord
 
 

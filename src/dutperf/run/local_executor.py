@@ -19,8 +19,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from dutperf.config import Cell, PlannedTestbed, Testbed
+from dutperf.config import PlannedTestbed, Testbed
 from dutperf.errors import DutperfError, InputError, StorageError
+from dutperf.model.cell import Cell
 from dutperf.procedures.bursts import beside_bursts, shaped_trials
 from dutperf.procedures.cell_results import with_conformance
 from dutperf.procedures.counts import with_beside, with_management

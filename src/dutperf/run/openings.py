@@ -21,11 +21,12 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
-from dutperf.config import Cell, Testbed
+from dutperf.config import Testbed
 from dutperf.config.cell_checks import empties_table
-from dutperf.config.specs import TableCapacitySpec
-from dutperf.config.stateful_keys import Stateful
 from dutperf.errors import DutperfError, SetupError
+from dutperf.model.cell import Cell
+from dutperf.model.specs import TableCapacitySpec
+from dutperf.model.stateful_keys import Stateful
 from dutperf.plain_files import read_plain
 from dutperf.protocol import Reason, ReasonCode, StreamRequest, TrialRequest
 from dutperf.protocol.base import IpVersion

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dutperf.config import Campaign, Cell, Testbed, expand, notices
+from dutperf.config import Campaign, Testbed, expand, notices
 from dutperf.config.side import RingPort, SideConfig, alternately
 from dutperf.engine.process import start_engine
 from dutperf.errors import InputError
+from dutperf.model.cell import Cell
 from dutperf.protocol import PortSpec, PreviewParams, Side, TrialRequest
 from dutperf.results import Environment, TrialRecord
 from dutperf.run.engine_session import (

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from dutperf.config.cell import Cell
 from dutperf.errors import InputError
+from dutperf.model.cell import Cell
 from dutperf.procedures.trials import PASSED, Check
 from dutperf.protocol import TrialRequest, VerdictKind
 from dutperf.results.environment import differences, listed

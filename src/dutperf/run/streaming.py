@@ -21,8 +21,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from dutperf.config import Campaign, Cell, PlannedTestbed, Testbed, expand, notices
+from dutperf.config import Campaign, PlannedTestbed, Testbed, expand, notices
 from dutperf.errors import EngineError, InputError
+from dutperf.model.cell import Cell
 from dutperf.procedures.events import Notice, OnEvent
 from dutperf.procedures.first_frames import is_tried_first, try_first_frames
 from dutperf.procedures.max_rate import MaxRate, check_links, max_rate

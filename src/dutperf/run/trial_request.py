@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from dutperf.config.cell import Cell
 from dutperf.config.flows import Flow, directions, ends, tunnel_ends
-from dutperf.config.hosts import AddressSet
 from dutperf.config.paths import path_flows, port_paths
 from dutperf.config.room_for_frames import most_pieces
 from dutperf.config.side import SideConfig, alternately
 from dutperf.config.sizes import received_sizes, sizes_in
-from dutperf.config.specs import FixedLoadKeys, IpdvSpec
 from dutperf.config.testbed import Testbed
-from dutperf.config.traffic import RANDOM_LABEL, Traffic
+from dutperf.model.cell import Cell
+from dutperf.model.hosts import AddressSet
+from dutperf.model.specs import FixedLoadKeys, IpdvSpec
+from dutperf.model.traffic import RANDOM_LABEL, Traffic
 from dutperf.protocol import (
     DirectionName,
     DirectionRequest,

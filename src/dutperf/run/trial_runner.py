@@ -15,11 +15,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from dutperf.config.cell import Cell
 from dutperf.config.hooks import Hooks
 from dutperf.config.testbed import Testbed
 from dutperf.engine.client import Measurer, planned_s
 from dutperf.errors import EngineError, SetupError
+from dutperf.model.cell import Cell
 from dutperf.procedures import cpu_contention
 from dutperf.procedures.cpu_contention import DeviceWatch
 from dutperf.procedures.events import (

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dutperf.catalogue import PROCEDURES
-from dutperf.config import Cell
+from dutperf.model.cell import Cell
 from dutperf.report.text import whole
 from dutperf.report.trial_views import (
     ROLES,

@@ -10,9 +10,10 @@ import pytest
 from gateways import NAT44, ClearedEngine
 from planning import Recording, Run, campaign, cell, spec, spoilt
 
-from dutperf.config import Cell, Testbed, expand
+from dutperf.config import Testbed, expand
 from dutperf.config.phase2 import timing_of
 from dutperf.engine.client import ProgressCallback, ignore_progress
+from dutperf.model.cell import Cell
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.stateful.connection_diagnosis import expired_reasons
 from dutperf.protocol import DirectionRequest, TrialRequest, TrialResult

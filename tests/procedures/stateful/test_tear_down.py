@@ -10,7 +10,7 @@ from gateways import nat44
 from planning import Recording
 
 from dutperf.config.hooks import Hook
-from dutperf.config.stateful_keys import Stateful
+from dutperf.model.stateful_keys import Stateful
 from dutperf.procedures.stateful.teardown_rate import (
     Found,
     delete_all,

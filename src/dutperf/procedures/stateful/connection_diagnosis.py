@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from dutperf.config.phase2 import USABLE_PORTS, Timing
-from dutperf.config.stateful_keys import Stateful
+from dutperf.model.stateful_keys import Stateful
 from dutperf.procedures.events import Notice
 from dutperf.procedures.trials import DeviceTrials
 from dutperf.protocol import Reason, StreamRequest, StreamResult, TrialResult

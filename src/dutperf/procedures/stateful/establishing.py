@@ -21,10 +21,10 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
-from dutperf.config import Cell
 from dutperf.config.phase2 import Timing, phase1_frames
-from dutperf.config.stateful_keys import Stateful, bounds
-from dutperf.config.versions import version_of
+from dutperf.model.cell import Cell
+from dutperf.model.frames import version_of
+from dutperf.model.stateful_keys import Stateful, bounds
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import NoUseError, Troubles, outcome
 from dutperf.procedures.stateful.connection_diagnosis import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dutperf.config.stateful_keys import Stateful
+from dutperf.model.stateful_keys import Stateful
 from dutperf.procedures.searching import NoUseError
 from dutperf.procedures.stateful.establishing import Establishing, Opened
 from dutperf.procedures.trials import ATTEMPTS

@@ -13,11 +13,11 @@ from dataclasses import replace
 from functools import partial
 
 from dutperf import stats
-from dutperf.config import Cell
 from dutperf.config.phase2 import Timing, check_timing, timing_at, timing_of
-from dutperf.config.stateful_keys import Stateful
-from dutperf.config.versions import version_of
 from dutperf.errors import InputError
+from dutperf.model.cell import Cell
+from dutperf.model.frames import version_of
+from dutperf.model.stateful_keys import Stateful
 from dutperf.procedures.events import OnEvent
 from dutperf.procedures.fixed_load import unknown, unmeasured
 from dutperf.procedures.max_rate import MaxRate

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import partial
 
-from dutperf.config import Cell
-from dutperf.config.specs import SearchedKeys
-from dutperf.config.stateful_keys import Stateful
+from dutperf.model.cell import Cell
+from dutperf.model.procedure_keys import SearchedKeys
+from dutperf.model.stateful_keys import Stateful
 from dutperf.procedures.cell_results import of_cell, of_repeats
 from dutperf.procedures.conclusions import bound_deviations
 from dutperf.procedures.events import Notice

@@ -14,9 +14,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from dutperf import stats
-from dutperf.config import Cell
 from dutperf.config.hooks import Hook
-from dutperf.config.stateful_keys import Stateful
+from dutperf.model.cell import Cell
+from dutperf.model.stateful_keys import Stateful
 from dutperf.procedures.cell_results import of_cell, of_repeats
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import NoUseError

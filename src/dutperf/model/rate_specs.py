@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from dutperf.config.fields import (
+from dutperf.model.fields import (
     AUTO,
     Goal,
     GoalSpec,
@@ -25,7 +25,7 @@ from dutperf.config.fields import (
     Width,
     distinct,
 )
-from dutperf.config.loads import (
+from dutperf.model.loads import (
     AROUND_THROUGHPUT,
     STANDARD_STEP_PERCENT,
     FixedRate,
@@ -35,7 +35,7 @@ from dutperf.config.loads import (
     falling_loads,
     parse_rate_reference,
 )
-from dutperf.config.specs.procedure_keys import (
+from dutperf.model.procedure_keys import (
     ReferenceUse,
     RepeatNumber,
     SearchedKeys,

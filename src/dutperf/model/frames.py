@@ -1,9 +1,9 @@
-"""An entry of ``frame_size``: bytes with FCS, or ``all`` of the RFCs' lists."""
+"""Frame sizes as campaigns name them, mixes of them, and IP versions."""
 
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -14,8 +14,8 @@ from pydantic import (
     model_validator,
 )
 
-from dutperf.config.fields import Short, Strict
-from dutperf.protocol import FrameSize
+from dutperf.model.fields import Short, Strict
+from dutperf.protocol import FrameSize, IpVersion, Side
 
 ALL_SIZES = "all"
 
@@ -139,3 +139,28 @@ def _expand(text: str) -> dict[str, Any]:
 ImixSizes = Annotated[
     Imix, Short(str, _expand, {"type": "string", "pattern": f"^{_SEQUENCE}$"})
 ]
+
+
+# Which IP version each side sends: 4, 6, or one on each side (left-right).
+
+
+IpVersions = Literal[4, 6, "6-4", "4-6"]
+"""4 and 6: the same on both sides; 6-4: IPv6 on the left, IPv4 on the right."""
+
+SIDES: dict[IpVersions, dict[Side, IpVersion]] = {
+    4: {"left": 4, "right": 4},
+    6: {"left": 6, "right": 6},
+    "6-4": {"left": 6, "right": 4},
+    "4-6": {"left": 4, "right": 6},
+}
+TRANSLATIONS: tuple[IpVersions, ...] = ("6-4", "4-6")
+
+
+def version_of(ip: IpVersions, side: Side) -> IpVersion:
+    """The IP version that ``side`` sends and receives."""
+    return SIDES[ip][side]
+
+
+def translates(ip: IpVersions) -> bool:
+    """Whether the device under test makes one IP version of the other."""
+    return ip in TRANSLATIONS

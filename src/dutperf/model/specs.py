@@ -1,32 +1,138 @@
-"""Procedures at a load that is given, not searched: latency, PDV and IPDV.
+"""What each procedure may be told: one model for each, and their union.
 
-Their defaults are those of RFC 8219 7.2 and 7.3.
+A key that a procedure does not have is unknown there. What several have in common is
+defined once, in ``*_keys``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeAlias, get_args
 
 from pydantic import Field, model_validator
 
-from dutperf.config.fields import KeyedError
-from dutperf.config.loads import (
+from dutperf.model.fields import KeyedError, Width
+from dutperf.model.loads import (
     FixedRate,
     LoadRate,
     RateReference,
     parse_rate_per_flow,
     parse_rate_reference,
 )
-from dutperf.config.specs.procedure_keys import (
+from dutperf.model.procedure_keys import (
+    Direction,
+    ProcedureKeys,
     ReferenceUse,
     RepeatNumber,
+    SearchedKeys,
     StreamKeys,
     Tagging,
     TimedStreamKeys,
     TrialDuration,
+    check_connections,
     told,
 )
+from dutperf.model.rate_specs import (
+    BackToBackSpec,
+    FrameLossSpec,
+    ThroughputSpec,
+)
+from dutperf.model.stateful_keys import (
+    CapacityKeys,
+    ConnectionKeys,
+    RateKeys,
+    TeardownKeys,
+)
+
+# Procedures about connections through a stateful gateway (RFC 9693).
+#
+# Their trials are phases: how long one takes follows from how many connections it opens
+# and how fast, and only the initiator sends (RFC 9693 4.2).
+
+
+class EstablishmentKeys(ProcedureKeys):
+    """What procedures have that open connections and measure these."""
+
+    stateful: ConnectionKeys
+    repeats: RepeatNumber = Field(
+        default=1,
+        description="how often each cell is measured; the median counts",
+    )
+
+    @model_validator(mode="after")
+    def _connections_fit(self) -> Self:
+        check_connections(self.stateful, self.traffic)
+        for number, profile in enumerate(self.traffic):
+            if profile.has_background:
+                raise KeyedError(
+                    ("traffic", number, "mix"),
+                    "must be left out: all frames of a phase are of connections",
+                )
+        return self
+
+    @property
+    def direction(self) -> list[Direction]:
+        """Where the initiator sends."""
+        return [self.stateful.direction]
+
+    @property
+    def trial_duration_s(self) -> float:
+        """Of what is no phase: the shortest."""
+        return 0.01
+
+    @property
+    def residual_wait_s(self) -> float:
+        """The wait for late frames of each phase."""
+        return self.stateful.timeout_ms / 1000
+
+    @property
+    def most_repeats(self) -> int:
+        """How often each cell is measured at most."""
+        return self.repeats
+
+
+class ConnectionRateSpec(EstablishmentKeys, SearchedKeys):
+    """Maximum connection establishment rate (RFC 9693 4.5, 4.6)."""
+
+    procedure: Literal["connection-rate"] = Field(description=told("connection-rate"))
+    stateful: RateKeys = Field(
+        description="the connections, and whether each is validated"
+    )
+
+
+class TableCapacitySpec(EstablishmentKeys, SearchedKeys):
+    """Capacity of the connection tracking table (RFC 9693 4.9)."""
+
+    procedure: Literal["table-capacity"] = Field(description=told("table-capacity"))
+    resolution: Width = Field(
+        default="5%",
+        description="of the connection rate that the search is made at; '5%' of it, "
+        "or connections per second, 1000",
+    )
+    stateful: CapacityKeys = Field(description="the connections, and how many to try")
+
+
+class TeardownRateSpec(EstablishmentKeys):
+    """Connection tear-down rate (RFC 9693 4.8)."""
+
+    procedure: Literal["teardown-rate"] = Field(description=told("teardown-rate"))
+    rate_fps: Annotated[int, Field(ge=1, le=10**12)] = Field(
+        description="new connections per second, fewer than connection-rate finds"
+    )
+    repeats: RepeatNumber = Field(
+        default=3, description="how often each cell is measured; the median counts"
+    )
+    stateful: TeardownKeys = Field(description="the connections, and how they go")
+
+    @property
+    def given_rate_fps(self) -> int | None:
+        """New connections per second."""
+        return self.rate_fps
+
+
+# Procedures at a load that is given, not searched: latency, PDV and IPDV.
+#
+# Their defaults are those of RFC 8219 7.2 and 7.3.
 
 
 class LoadKeys(TimedStreamKeys):
@@ -261,3 +367,21 @@ class SystemRecoverySpec(StreamKeys):
     def most_repeats(self) -> int:
         """How often each cell is measured at most."""
         return self.repeats
+
+
+_Any: TypeAlias = (
+    ThroughputSpec
+    | FrameLossSpec
+    | BackToBackSpec
+    | LatencySpec
+    | PdvSpec
+    | IpdvSpec
+    | ConnectionRateSpec
+    | TableCapacitySpec
+    | TeardownRateSpec
+    | SystemRecoverySpec
+    | OutageSpec
+)
+ProcedureSpec = Annotated[_Any, Field(discriminator="procedure")]
+SPECS: dict[str, type[_Any]] = {spec.named(): spec for spec in get_args(_Any)}
+"""The model of each procedure, by its name."""

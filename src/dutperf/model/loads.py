@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 
-from dutperf.config.fields import GoalSpec, Strict
+from dutperf.model.fields import GoalSpec, Strict
 from dutperf.protocol import RateStep
 
 _STEPS = 100

@@ -18,9 +18,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, field_validator
 
-from dutperf.config.fields import KeyedError, OneOrMore, Strict, repeated
-from dutperf.config.hosts import Addresses
-from dutperf.config.loads import ConnectionRate, RateReference, parse_rate_reference
+from dutperf.model.fields import KeyedError, OneOrMore, Strict, repeated
+from dutperf.model.hosts import Addresses
+from dutperf.model.loads import ConnectionRate, RateReference, parse_rate_reference
 from dutperf.protocol import DirectionName, Side
 from dutperf.protocol.stream_parts import MAX_COMBINATIONS, ExpectedAddresses
 

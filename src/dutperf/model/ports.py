@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from dutperf.config.fields import Short, Strict
+from dutperf.model.fields import Short, Strict
 from dutperf.protocol import DirectionName, FieldVariation
 
 PortMode = Literal["fixed", "increasing", "decreasing", "random"]

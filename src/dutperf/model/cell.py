@@ -7,12 +7,12 @@ from typing import Annotated, Any, TypeVar
 from pydantic import Field
 
 from dutperf.catalogue import ProcedureName
-from dutperf.config.fields import AUTO, Strict
-from dutperf.config.specs import Direction, ProcedureSpec, StreamKeys
-from dutperf.config.specs.procedure_keys import ProcedureKeys
-from dutperf.config.stateful_keys import Stateful
-from dutperf.config.traffic import Traffic
-from dutperf.config.versions import IpVersions
+from dutperf.model.fields import AUTO, Strict
+from dutperf.model.frames import IpVersions
+from dutperf.model.procedure_keys import Direction, ProcedureKeys, StreamKeys
+from dutperf.model.specs import ProcedureSpec
+from dutperf.model.stateful_keys import Stateful
+from dutperf.model.traffic import Traffic
 from dutperf.protocol import MAX_PAIRS
 
 Spec = TypeVar("Spec", bound=ProcedureKeys)

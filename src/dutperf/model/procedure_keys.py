@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from dutperf.catalogue import PROCEDURES, ProcedureName
-from dutperf.config.fields import (
+from dutperf.model.fields import (
     KeyedError,
     Listed,
     Name,
@@ -28,12 +28,11 @@ from dutperf.config.fields import (
     distinct,
     repeated,
 )
-from dutperf.config.frame_size import ALL_SIZES, SizeOrAll
-from dutperf.config.loads import LossCriterion, RateReference
-from dutperf.config.ports import FlowCount
-from dutperf.config.stateful_keys import ConnectionKeys, Phase2Keys
-from dutperf.config.traffic import Traffic
-from dutperf.config.versions import IpVersions
+from dutperf.model.frames import ALL_SIZES, IpVersions, SizeOrAll
+from dutperf.model.loads import LossCriterion, RateReference
+from dutperf.model.ports import FlowCount
+from dutperf.model.stateful_keys import ConnectionKeys, Phase2Keys
+from dutperf.model.traffic import Traffic
 
 Direction = Literal["both", "forward", "reverse"]
 Seconds = Annotated[float, Field(ge=0, le=86400)]

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
-from dutperf.config.fields import Short, Strict
+from dutperf.model.fields import Short, Strict
 from dutperf.protocol import FieldVariation, IpVersion, Side
 
 Mode = Literal["increasing", "decreasing", "random"]
