@@ -16,20 +16,6 @@ from simulated_answer import (
     simulated_run,
 )
 
-from dutperf.calibration.flow_control import pairings
-from dutperf.calibration.grid import (
-    BURSTS,
-    PATHS,
-    QUANTITIES,
-    SMALL,
-    Extent,
-    points,
-    service_point,
-)
-from dutperf.calibration.measuring import calibrate, load_calibration
-from dutperf.calibration.model import Point, Row
-from dutperf.calibration.tables import HEADS, markdown, texts
-from dutperf.calibration.truth import served_per_s
 from dutperf.errors import EngineError, InputError
 from dutperf.lab.refdut_socket import TrialAccount
 from dutperf.simulation.fake_engine import (
@@ -40,6 +26,20 @@ from dutperf.simulation.fake_engine import (
     perfect,
     step,
 )
+from tools.calibrate.command import HEADS, markdown, texts
+from tools.calibrate.grid import (
+    BURSTS,
+    PATHS,
+    QUANTITIES,
+    SMALL,
+    Extent,
+    pairings,
+    points,
+    service_point,
+)
+from tools.calibrate.measuring import calibrate
+from tools.calibrate.model import Point, Row, load_calibration
+from tools.calibrate.truth import served_per_s
 
 RATE = 20_000
 

@@ -231,7 +231,6 @@ def test_a_hook_that_prints_escapes(
         "lab up known-answer --behaviour FIFO",
         "convert FIFO",
         "worker --simulate 1 --tls-ca FIFO --tls-cert FIFO --tls-key FIFO",
-        "calibrate FIFO",
     ],
 )
 def test_a_fifo_in_place_of_a_file_is_refused_and_not_waited_for(

@@ -37,7 +37,7 @@ PAGES = [
     ROOT / "README.md",
 ]
 DONE = [page for page in DOCS.rglob("*.md") if steps(page)]
-OF_THE_MACHINE = {"bench", "calibrate", "doctor", "frames", "lab", "selftest"}
+OF_THE_MACHINE = {"bench", "doctor", "frames", "lab", "selftest"}
 """Commands that look at the machine or change it: read by the parser only."""
 BY_HAND = {".", "dpdk-devbind.py", "echo", "modprobe", "sleep", "ssh-keyscan"}
 """Programs of others, which need their hardware."""

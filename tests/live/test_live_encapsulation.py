@@ -34,8 +34,6 @@ from scapy.layers.inet import UDP
 from scapy.layers.inet6 import IPv6
 from scapy.utils import rdpcap
 
-from dutperf.calibration.witness import Counts, by_account
-from dutperf.calibration.witness import by_result as counts
 from dutperf.config.map_rule import MapRule
 from dutperf.engine.client import Engine
 from dutperf.errors import EngineError
@@ -51,6 +49,8 @@ from dutperf.protocol import (
     ReceivedEnd,
     VlanTag,
 )
+from tools.calibrate.truth import Counts, by_account
+from tools.calibrate.truth import by_result as counts
 
 pytestmark = counting(DEVICE)
 

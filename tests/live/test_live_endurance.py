@@ -20,8 +20,8 @@ from livetools import (
     usage,
 )
 
-from dutperf.calibration.witness import by_result
 from dutperf.engine.client import Engine
+from tools.calibrate.truth import by_result
 
 pytestmark = counting("endurance")
 

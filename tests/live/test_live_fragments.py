@@ -37,13 +37,13 @@ from scapy.layers.l2 import Ether
 from scapy.utils import wrpcap
 
 from dutperf import lab
-from dutperf.calibration.witness import Counts, by_account
-from dutperf.calibration.witness import by_result as counts
 from dutperf.config.room_for_frames import pieces_of
 from dutperf.engine.client import Engine
 from dutperf.lab.refdut_socket import Behaviour, ClassAccount, TrialAccount
 from dutperf.protocol import PortReport, TrialRequest, TrialResult, VlanTag
 from dutperf.results import load_journal, load_results
+from tools.calibrate.truth import Counts, by_account
+from tools.calibrate.truth import by_result as counts
 
 pytestmark = counting(DEVICE)
 

@@ -42,7 +42,6 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 from scapy.utils import rdpcap
 
-from dutperf.calibration.witness import by_result as counts
 from dutperf.config import Campaign, Testbed, expand
 from dutperf.engine.client import Engine
 from dutperf.protocol import (
@@ -53,6 +52,7 @@ from dutperf.protocol import (
     TrialRequest,
 )
 from dutperf.run.trial_request import trial_request
+from tools.calibrate.truth import by_result as counts
 
 pytestmark = counting(LAB_GROUP)
 

@@ -38,8 +38,6 @@ from scapy.layers.ipsec import AH
 from scapy.layers.l2 import Ether
 from scapy.utils import rdpcap
 
-from dutperf.calibration.witness import Counts, by_account
-from dutperf.calibration.witness import by_result as counts
 from dutperf.engine.client import Engine
 from dutperf.protocol import (
     FieldVariation,
@@ -49,6 +47,8 @@ from dutperf.protocol import (
     header_bytes,
     minimum_frame_size,
 )
+from tools.calibrate.truth import Counts, by_account
+from tools.calibrate.truth import by_result as counts
 
 pytestmark = counting(DEVICE)
 

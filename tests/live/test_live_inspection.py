@@ -25,10 +25,10 @@ from livetools import (
     running_engine,
 )
 
-from dutperf.calibration.witness import Counts
-from dutperf.calibration.witness import by_result as counts
 from dutperf.engine.client import Engine
 from dutperf.protocol import Inspected, IpVersion, TrialRequest, TrialResult
+from tools.calibrate.truth import Counts
+from tools.calibrate.truth import by_result as counts
 
 pytestmark = counting(DEVICE)
 

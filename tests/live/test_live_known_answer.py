@@ -27,8 +27,6 @@ from livetools import (
     running_engine,
 )
 
-from dutperf.calibration.witness import by_account
-from dutperf.calibration.witness import by_result as counts
 from dutperf.engine.client import Engine
 from dutperf.lab.refdut_socket import Behaviour, ClassAccount, Durations, TrialAccount
 from dutperf.protocol import (
@@ -40,6 +38,8 @@ from dutperf.protocol import (
     TrialResult,
 )
 from dutperf.protocol.tagging import tagged_frames
+from tools.calibrate.truth import by_account
+from tools.calibrate.truth import by_result as counts
 
 pytestmark = counting(DEVICE)
 

@@ -25,9 +25,9 @@ from livetools import (
     running_engine,
 )
 
-from dutperf.calibration.witness import by_account
-from dutperf.calibration.witness import by_result as counts
 from dutperf.protocol import Driver
+from tools.calibrate.truth import by_account
+from tools.calibrate.truth import by_result as counts
 
 pytestmark = [*needs_engine, pytest.mark.lab]
 

@@ -22,7 +22,6 @@ from livetools import (
 )
 
 from dutperf import lab
-from dutperf.calibration.witness import by_result as counts
 from dutperf.engine.client import Engine
 from dutperf.protocol import (
     AddressRange,
@@ -35,6 +34,7 @@ from dutperf.protocol import (
     TrialRequest,
     TrialResult,
 )
+from tools.calibrate.truth import by_result as counts
 
 pytestmark = needs_engine
 

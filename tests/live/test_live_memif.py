@@ -31,8 +31,6 @@ from livetools import (
     running_engine,
 )
 
-from dutperf.calibration.witness import Counts, by_account
-from dutperf.calibration.witness import by_result as counts
 from dutperf.engine.client import Engine
 from dutperf.lab.refdut_socket import Behaviour, TrialAccount
 from dutperf.protocol import (
@@ -41,6 +39,8 @@ from dutperf.protocol import (
     TrialProgress,
     TrialResult,
 )
+from tools.calibrate.truth import Counts, by_account
+from tools.calibrate.truth import by_result as counts
 
 pytestmark = counting(DEVICE)
 

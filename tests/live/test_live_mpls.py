@@ -26,8 +26,6 @@ from livetools import (
 from readers import needs_tshark, tag_of, tshark, with_good_checksums
 from scapy.utils import rdpcap
 
-from dutperf.calibration.witness import Counts
-from dutperf.calibration.witness import by_result as counts
 from dutperf.engine.client import Engine
 from dutperf.errors import EngineError
 from dutperf.protocol import (
@@ -37,6 +35,8 @@ from dutperf.protocol import (
     PreviewParams,
     VlanTag,
 )
+from tools.calibrate.truth import Counts
+from tools.calibrate.truth import by_result as counts
 
 pytestmark = counting(DEVICE)
 

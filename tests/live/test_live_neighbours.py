@@ -30,8 +30,6 @@ from livetools import (
 from scapy.layers.inet6 import ICMPv6ND_NA, ICMPv6NDOptDstLLAddr, IPv6
 from scapy.layers.l2 import ARP, Ether
 
-from dutperf.calibration.witness import Counts
-from dutperf.calibration.witness import by_result as counts
 from dutperf.engine.client import Engine
 from dutperf.protocol import (
     AddressRange,
@@ -41,6 +39,8 @@ from dutperf.protocol import (
     PortNeighbours,
     TrialProgress,
 )
+from tools.calibrate.truth import Counts
+from tools.calibrate.truth import by_result as counts
 
 pytestmark = counting(LAB_GROUP)
 

@@ -32,8 +32,6 @@ from livetools import (
     running_engine,
 )
 
-from dutperf.calibration.witness import Counts
-from dutperf.calibration.witness import by_result as counts
 from dutperf.engine.client import Engine
 from dutperf.errors import EngineError
 from dutperf.programs import find_engine
@@ -44,6 +42,8 @@ from dutperf.protocol import (
     PortSpec,
     TrialProgress,
 )
+from tools.calibrate.truth import Counts
+from tools.calibrate.truth import by_result as counts
 
 pytestmark = counting(LAB_GROUP)
 

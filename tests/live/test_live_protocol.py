@@ -20,8 +20,6 @@ from livetools import (
     raw_engine,
 )
 
-from dutperf.calibration.witness import Counts
-from dutperf.calibration.witness import by_result as counts
 from dutperf.protocol import (
     ERROR_ENVIRONMENT,
     ERROR_INVALID_PARAMS,
@@ -33,6 +31,8 @@ from dutperf.protocol import (
     NeighboursParams,
     TrialResult,
 )
+from tools.calibrate.truth import Counts
+from tools.calibrate.truth import by_result as counts
 
 pytestmark = counting(__name__)
 

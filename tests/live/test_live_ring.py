@@ -25,8 +25,6 @@ from livetools import (
     running_engine,
 )
 
-from dutperf.calibration.witness import Counts
-from dutperf.calibration.witness import by_result as counts
 from dutperf.engine.client import Engine
 from dutperf.errors import EngineError
 from dutperf.protocol import (
@@ -36,6 +34,8 @@ from dutperf.protocol import (
     IpVersion,
     TrialProgress,
 )
+from tools.calibrate.truth import Counts
+from tools.calibrate.truth import by_result as counts
 
 pytestmark = counting(__name__)
 

@@ -43,7 +43,6 @@ from readers import MAGIC, headers_of, tag_of, with_good_checksums, without_stam
 from scapy.layers.inet import UDP
 from scapy.utils import rdpcap
 
-from dutperf.calibration.witness import Counts, by_account
 from dutperf.engine.client import Engine
 from dutperf.engine.process import start_engine
 from dutperf.lab.refdut_socket import Behaviour
@@ -60,6 +59,7 @@ from dutperf.protocol import (
     TrialRequest,
     TrialResult,
 )
+from tools.calibrate.truth import Counts, by_account
 
 pytestmark = counting(DEVICE)
 

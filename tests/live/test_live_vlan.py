@@ -39,8 +39,6 @@ from scapy.layers.l2 import Dot1AD, Dot1Q, Ether
 from scapy.packet import Packet
 from scapy.utils import rdpcap
 
-from dutperf.calibration.witness import Counts, by_account
-from dutperf.calibration.witness import by_result as counts
 from dutperf.engine.client import Engine
 from dutperf.errors import EngineError
 from dutperf.protocol import (
@@ -53,6 +51,8 @@ from dutperf.protocol import (
     TrialRequest,
     VlanTag,
 )
+from tools.calibrate.truth import Counts, by_account
+from tools.calibrate.truth import by_result as counts
 
 pytestmark = counting(DEVICE)
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 import ruptures
 
-from dutperf.bench.alarms import noise
 from dutperf.query import change_points as module
 from dutperf.query.change_points import change_points
+from tools.alarms import noise
 
 
 def series(seed: int, runs: int, noise: float, steps: dict[int, float]) -> list[float]:

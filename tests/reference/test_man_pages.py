@@ -26,7 +26,7 @@ def plain(page: str) -> str:
 
 def test_every_command_has_a_page_and_dutperf_names_them() -> None:
     assert {f"dutperf-{name}.1" for name in COMMANDS} < set(PAGES)
-    assert {"dutperf.1", "dutperf-lab-up.1", "dutperf-bench-search.1"} < set(PAGES)
+    assert {"dutperf.1", "dutperf-lab-up.1"} < set(PAGES)
     assert {"siitperf-tp.1", "siitperf-lat.1", "siitperf-pdv.1"} < set(PAGES)
     for name in COMMANDS:
         assert f"dutperf-{name} (1)" in plain(PAGES["dutperf.1"])

@@ -10,15 +10,16 @@ from functools import cache
 
 import pytest
 
-from dutperf.simulation.search_comparison import (
+from dutperf.simulation.simulated_tester import SimulatedTester
+from dutperf.stats import median_interval
+from dutperf.stats.stability import examine
+from tools.search_devices import WarmupDevice
+from tools.searches import (
     CAPACITY_FPS,
     DEVICES,
     METHODS,
     RESOLUTION,
 )
-from dutperf.simulation.search_laboratory import SimulatedTester, WarmupDevice
-from dutperf.stats import median_interval
-from dutperf.stats.stability import examine
 
 RUNS = 100
 WIDTH_FPS = float(RESOLUTION.value * CAPACITY_FPS)

@@ -19,7 +19,7 @@ from dutperf.search import (
 )
 from dutperf.search.search_types import Repeats
 from dutperf.search.strategies import Strategy, Task, classic, mlrsearch, narrowed
-from dutperf.simulation.search_laboratory import Bench, SimulatedTester, StepDevice
+from dutperf.simulation.simulated_tester import Bench, SimulatedTester, StepDevice
 
 LIMIT_FPS = 400_000
 RESOLUTION = Resolution.parse("1%")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dutperf.simulation.search_comparison import (
+from tools.searches import (
     AUTO,
     AUTO_WIDTH,
     DEVICES,

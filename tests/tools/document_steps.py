@@ -14,9 +14,11 @@ import typer
 from typer.core import TyperGroup
 
 from dutperf.cli.app import whole
+from tools.__main__ import PROGRAM
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+_TOOLS = [".venv/bin/python", "-m", "tools"]
 _HERE_DOCUMENT = re.compile(r"<<'?(\w+)'?")
 _FENCED = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -61,9 +63,8 @@ def mentioned(page: Path) -> list[Command]:
     code = [block for kind, block in _FENCED.findall(text) if kind in ("", "sh")]
     code += re.findall(r"^    (.*)$", _FENCED.sub("", text), re.MULTILINE)
     lines = re.split(r"\n| && ", "\n".join(code))
-    return [
-        Command(name, line.strip()) for line in lines if line.startswith("dutperf ")
-    ]
+    ours = ("dutperf ", f"{shlex.join(_TOOLS)} ")
+    return [Command(name, line.strip()) for line in lines if line.startswith(ours)]
 
 
 def _commands(block: str) -> Iterator[str]:
@@ -77,18 +78,19 @@ def _commands(block: str) -> Iterator[str]:
 
 
 @functools.cache
-def _program() -> Any:  # noqa: ANN401 - the parser's classes are no part of its interface
-    return typer.main.get_command(whole())
+def _program(name: str) -> Any:  # noqa: ANN401 - the parser's classes are no part of its interface
+    return typer.main.get_command(whole() if name == "dutperf" else PROGRAM)
 
 
 def understand(words: list[str]) -> None:
-    """Have the program's own parser read a command; nothing is done.
+    """Have the parser of dutperf, or of the tools, read a command; nothing is done.
 
     Raises:
         Exception: of the parser's, if there is no such command, option or value.
     """
-    command = _program()
-    names, rest = words[:1], words[1:]
+    command = _program(words[0])
+    own = len(_TOOLS) if words[: len(_TOOLS)] == _TOOLS else 1
+    names, rest = words[:own], words[own:]
     while isinstance(command, TyperGroup) and rest and rest[0] in command.commands:
         command = command.commands[rest[0]]
         names.append(rest.pop(0))

@@ -14,9 +14,6 @@ from typing import Any
 
 from planning import TESTBED, FakeOpener
 
-from dutperf.calibration.grid import Extent
-from dutperf.calibration.measuring import Laboratory, Run
-from dutperf.calibration.model import Point, Row
 from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.lab.refdut_socket import (
     Behaviour,
@@ -30,6 +27,9 @@ from dutperf.lab.refdut_socket import (
 from dutperf.protocol import DirectionName, DirectionResult, TrialRequest, TrialResult
 from dutperf.run.local_executor import Surroundings
 from dutperf.simulation.fake_engine import Delays, Dut, FakeEngine, fixed, perfect
+from tools.calibrate.grid import Extent
+from tools.calibrate.measuring import Laboratory, Run
+from tools.calibrate.model import Point, Row
 
 EXTENT = Extent(quick=True, repeats=2)
 NOTHING = Durations(count=0, min=None, max=None, sum=0, buckets=())

@@ -18,11 +18,10 @@ from dutperf.errors import DutperfError
 
 _WHERE = {
     "lab": "lab_commands:lab_app",
-    "bench": "bench_command:bench_app",
+    "bench": "bench_command:bench",
     "export-histograms": "histograms:export_histograms_command",
     "selftest": "selftest_command:selftest",
     "doctor": "doctor_command:doctor",
-    "calibrate": "calibrate_command:calibrate_command",
     "evidence": "evidence_command:evidence",
     "verify": "verify_command:verify",
     "convert": "convert_command:convert",
@@ -117,11 +116,14 @@ def _every_command(
     pass
 
 
-def run(arguments: list[str]) -> int:
-    """Run one command; returns the exit code, see ``cli.exit_codes``."""
+def run(arguments: list[str], program: typer.Typer | None = None) -> int:
+    """Run one command; returns the exit code, see ``cli.exit_codes``.
+
+    ``program``: whose command it is, if not dutperf's.
+    """
     console = PatientConsole(stderr=True)
     try:
-        _asked_for(arguments)(arguments)
+        (program or _asked_for(arguments))(arguments)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else 0
     except DutperfError as error:

@@ -14,8 +14,6 @@ import typer
 from rich.table import Table
 
 from dutperf.bench.data_path import Result, bench_data_path
-from dutperf.cli.bench_alarms import bench_compare, bench_trend
-from dutperf.cli.bench_search import bench_search
 from dutperf.cli.failures import PatientConsole
 from dutperf.cli.json_print import print_json
 from dutperf.cli.options import AsJson, Rules
@@ -81,7 +79,6 @@ TrialDuration = Annotated[
 
 
 def bench(
-    context: typer.Context,
     cpu: Cpu = 0,
     hugepages: HugePages = False,
     rounds: Rounds = None,
@@ -94,8 +91,6 @@ def bench(
     as_json: AsJson = False,
 ) -> None:
     """Cycles per frame of each mode, and the ratio to what DPDK itself needs."""
-    if context.invoked_subcommand:
-        return
     if lab is not None:
         bench_lab(
             lab,
@@ -234,9 +229,3 @@ def _pacing(pacing: Result) -> Iterator[str]:
         f"median burst {pacing['burst_p50_frames']:g}, lag p50 {p50:,.0f} ns, p99 "
         f"{p99:,.0f} ns, largest {most:,.0f} ns (medians of the rounds)"
     )
-
-
-bench_app = typer.Typer(invoke_without_command=True, callback=bench)
-bench_app.command("search")(bench_search)
-bench_app.command("compare")(bench_compare)
-bench_app.command("trend")(bench_trend)

@@ -10,6 +10,7 @@ import contextlib
 import os
 import signal
 import sys
+from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
 
@@ -18,10 +19,15 @@ from dutperf.cli.exit_codes import INTERRUPTED
 
 def main() -> NoReturn:
     """Run the command that ``sys.argv`` holds."""
+    end_with(lambda: _run(sys.argv[1:]))
+
+
+def end_with(program: Callable[[], int]) -> NoReturn:
+    """Run a program, which SIGTERM and SIGHUP interrupt as Ctrl-C; end by its code."""
     try:
         for signum in (signal.SIGTERM, signal.SIGHUP):
             signal.signal(signum, _interrupt)
-        code = _run(sys.argv[1:])
+        code = program()
     except KeyboardInterrupt:
         code = INTERRUPTED
     # All is said: one more Ctrl-C must change neither the code nor the last line.

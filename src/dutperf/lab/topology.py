@@ -28,7 +28,6 @@ import lazy_loader
 
 from dutperf.config.labs import IN_FLIGHT_FRAMES
 from dutperf.errors import SetupError
-from dutperf.interruption import postponed_signals
 from dutperf.lab import nftables, tracking
 from dutperf.lab.cpus import CpuPlan, rps_mask
 from dutperf.lab.devices.device import (
@@ -49,7 +48,7 @@ SIDES: tuple[Side, ...] = ("left", "right")
 NETNS_DIRECTORY = Path("/run/netns")
 ADDRESS_WITHOUT_DAD = 0x02  # IFA_F_NODAD, linux/if_addr.h
 NO_GENERATED_ADDRESSES = "1"  # IN6_ADDR_GEN_MODE_NONE, linux/if_link.h
-_FIRST_QDISC, _SECOND_QDISC = 0x10000, 0x20000  # "1:", "2:"
+FIRST_QDISC = 0x10000  # "1:"
 QUIET_S = 0.2
 QUIET_TIMEOUT_S = 15.0
 
@@ -337,41 +336,9 @@ def _queue_before_wires(namespace: Rtnetlink, ends: Sequence[str]) -> None:
             "add",
             "pfifo",
             index=_index(namespace, end),
-            handle=_FIRST_QDISC,
+            handle=FIRST_QDISC,
             limit=IN_FLIGHT_FRAMES,
         )
-
-
-@contextmanager
-def held_back(
-    side: Side, rate_bps: int, burst_bytes: int, most_bytes: int
-) -> Iterator[None]:
-    """In the block the tester's wire takes so much only, and the rest waits before it.
-
-    As a link whose other end sends pause frames: nothing is lost, and whoever sends
-    stands still. AF_XDP sockets know no queue discipline, and so not this one.
-
-    Args:
-        side: the tester's.
-        rate_bps: bits per second, of frames without their FCS.
-        burst_bytes: that may go at once after a pause.
-        most_bytes: that may wait; more than the tester can send.
-    """
-    discipline = {"rate": f"{rate_bps}bit", "burst": burst_bytes, "limit": most_bytes}
-    _put_before_wire(side, "tbf", handle=_SECOND_QDISC, **discipline)
-    try:
-        yield
-    finally:
-        _put_before_wire(side, "pfifo", handle=_FIRST_QDISC, limit=IN_FLIGHT_FRAMES)
-
-
-def _put_before_wire(side: Side, discipline: str, **options: object) -> None:
-    with (
-        postponed_signals(),  # pyroute2 forks, and ends its child by SIGTERM
-        kernel_errors(f"change the queue before the lab's {side} wire"),
-        rtnetlink(TESTER) as tester,
-    ):
-        tester.tc("replace", discipline, index=_index(tester, side), **options)
 
 
 def _silent(ends: Sequence[str]) -> dict[str, str]:

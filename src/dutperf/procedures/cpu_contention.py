@@ -11,7 +11,7 @@ the queue is lost: that is what one slice of the CPU costs by itself, each time 
 
 What passes only because a trial with loss was repeated is no longer what RFC 2544 asks
 for: rare losses of the device's own are forgiven with those of others. The result is
-named for it (``named``), and ``dutperf bench search`` tells by how much it is too high.
+named for it (``named``), and docs/verdicts.md tells by how much it is too high.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ from dutperf.procedures.stateful.table_capacity import search_of
 from dutperf.procedures.tester_limit import TRIAL_S, TRIALS
 from dutperf.search import Outcome, Resolution
 from dutperf.search.capacity import ignore_step
-from dutperf.simulation.search_laboratory import SimulatedTester, SlopeDevice
+from dutperf.simulation.simulated_tester import SimulatedTester, SlopeDevice
 from dutperf.stats import LOOKS
 
 ASSUMED_LINK_MBPS = 10_000

@@ -1,5 +1,5 @@
-"""Everything simulated: an engine without packets, devices, gateways, searches' worlds.
+"""Everything simulated: an engine without packets, devices, gateways, a tester.
 
 The seams of the tree (``TesterEngine``, the bench of a search) have their fakes here;
-the dry run, ``dutperf bench search`` and the tests use them.
+the dry run, the tests and the makers' tools use them.
 """

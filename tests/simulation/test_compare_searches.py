@@ -1,4 +1,4 @@
-"""``dutperf bench search``."""
+"""``python -m tools compare-searches``."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from dutperf.cli import bench_search
-from dutperf.cli.app import whole
-from dutperf.simulation.search_comparison import DEVICES, METHODS, Row
+from tools import searches
+from tools.__main__ import PROGRAM
+from tools.searches import DEVICES, METHODS, Row
 
 
 def test_json_has_a_row_for_each_search_on_each_device() -> None:
-    result = CliRunner().invoke(whole(), ["bench", "search", "--runs", "1", "--json"])
+    result = CliRunner().invoke(PROGRAM, ["compare-searches", "--runs", "1", "--json"])
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
     assert told["schema_version"] == 1
@@ -25,7 +25,7 @@ def test_json_has_a_row_for_each_search_on_each_device() -> None:
 
 
 def test_the_table_names_each_device_once() -> None:
-    result = CliRunner().invoke(whole(), ["bench", "search", "--runs", "1"])
+    result = CliRunner().invoke(PROGRAM, ["compare-searches", "--runs", "1"])
     assert result.exit_code == 0, result.output
     assert "1 campaigns each" in result.stdout
     table = result.stdout.split("apart: from")[0]
@@ -41,8 +41,8 @@ def test_each_promise_is_kept_or_named(monkeypatch: pytest.MonkeyPatch) -> None:
         Row("slope", "auto", *figures, True, False, None),
         Row("slope", "verified", *figures, None, None, None),
     ]
-    monkeypatch.setattr(bench_search, "compare", lambda _runs: rows)
-    result = CliRunner().invoke(whole(), ["bench", "search"])
+    monkeypatch.setattr(searches, "compare", lambda _runs: rows)
+    result = CliRunner().invoke(PROGRAM, ["compare-searches"])
     assert "Kept: 1 of 3." in result.stdout
     assert "Missed: narrowed on step: interval, time." in result.stdout
     assert "Missed: auto on slope: median." in result.stdout
@@ -51,5 +51,5 @@ def test_each_promise_is_kept_or_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_campaign_at_all_is_refused() -> None:
     assert (
-        CliRunner().invoke(whole(), ["bench", "search", "--runs", "0"]).exit_code == 2
+        CliRunner().invoke(PROGRAM, ["compare-searches", "--runs", "0"]).exit_code == 2
     )

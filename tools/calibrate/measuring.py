@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -18,25 +18,12 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from dutperf import lab
-from dutperf.calibration.flow_control import Pairing, compared, pairings
-from dutperf.calibration.grid import (
-    FLOW_CONTROL,
-    SMALL,
-    Extent,
-    Traffic,
-    limit_point,
-    points,
-    queue_frames,
-)
-from dutperf.calibration.judging import PROCEDURES, judged, unmeasured
-from dutperf.calibration.model import Calibration, FlowControl, Point, Quantity, Row
-from dutperf.calibration.model import Path as Way
-from dutperf.calibration.witness import Witnessed
 from dutperf.config import Campaign, PlannedTestbed, Testbed, spec_from
 from dutperf.config.labs import IN_FLIGHT_FRAMES, LabKeys
 from dutperf.doctor import examine
 from dutperf.doctor.machine_checks import engine_offset_ns
 from dutperf.errors import EngineError, InputError, SetupError
+from dutperf.interruption import postponed_signals
 from dutperf.lab import topology
 from dutperf.lab.cpus import plan_cpus
 from dutperf.lab.refdut_socket import (
@@ -45,16 +32,39 @@ from dutperf.lab.refdut_socket import (
     Report,
     TrialAccount,
 )
-from dutperf.plain_files import read_plain
 from dutperf.procedures.events import Event, Notice, OnEvent, TrialFinished
 from dutperf.results import ResultsFile, TrialRecord, load_environments
 from dutperf.results.environment import MachineCheck
 from dutperf.results.storage import storing, write_atomically
 from dutperf.run.campaign_run import run_campaign
 from dutperf.run.local_executor import Surroundings
+from tools.calibrate.grid import (
+    FLOW_CONTROL,
+    SMALL,
+    Extent,
+    Pairing,
+    Traffic,
+    limit_point,
+    pairings,
+    points,
+    queue_frames,
+)
+from tools.calibrate.judging import PROCEDURES, compared, judged, unmeasured
+from tools.calibrate.model import (
+    FILE,
+    Calibration,
+    FlowControl,
+    Point,
+    Quantity,
+    Row,
+    Way,
+)
+from tools.calibrate.truth import Witnessed
 
-FILE = "calibration.json"
 ACCOUNTS = "accounts.jsonl"
+_HELD_BACK = "left"
+"""The tester's side whose wire may hold frames back."""
+_SECOND_QDISC = 0x20000  # "2:"
 _FCS = 4
 """Bytes of a frame that the kernel does not see."""
 _LOSS_RUNS_KEPT = 20
@@ -308,14 +318,39 @@ def as_asked(testbed: Testbed, point: Point) -> Testbed:
     return testbed.model_copy(update={str(name): side for name, side in sides.items()})
 
 
-def held_back(point: Point) -> AbstractContextManager[None]:
-    """The wire of its path, which holds frames back if the point says so."""
+@contextlib.contextmanager
+def held_back(point: Point) -> Iterator[None]:
+    """In the block the wire of its path holds frames back, if the point says so.
+
+    As a link whose other end sends pause frames: nothing is lost, and whoever sends
+    stands still. AF_XDP sockets know no queue discipline, and so not this one.
+    """
     rate = point.held_back_fps
     if rate is None:
-        return contextlib.nullcontext()
+        yield
+        return
     frame = SMALL.size - _FCS
-    burst, most = queue_frames(rate) * frame, 4 * IN_FLIGHT_FRAMES * frame
-    return topology.held_back("left", rate * frame * 8, burst, most)
+    _put_before_wire(
+        "tbf",
+        handle=_SECOND_QDISC,
+        rate=f"{rate * frame * 8}bit",
+        burst=queue_frames(rate) * frame,
+        limit=4 * IN_FLIGHT_FRAMES * frame,  # more than the tester can send
+    )
+    try:
+        yield
+    finally:
+        _put_before_wire("pfifo", handle=topology.FIRST_QDISC, limit=IN_FLIGHT_FRAMES)
+
+
+def _put_before_wire(discipline: str, **options: object) -> None:
+    with (
+        postponed_signals(),  # pyroute2 forks, and ends its child by SIGTERM
+        topology.kernel_errors(f"change the queue before the lab's {_HELD_BACK} wire"),
+        topology.rtnetlink(topology.TESTER) as tester,
+    ):
+        (index,) = tester.link_lookup(ifname=_HELD_BACK)
+        tester.tc("replace", discipline, index=index, **options)
 
 
 class _Labs:
@@ -384,24 +419,3 @@ def _shortened(account: TrialAccount) -> TrialAccount:
 
     both = {"forward": short(account.forward), "reverse": short(account.reverse)}
     return account.model_copy(update=both)
-
-
-def load_calibration(path: Path) -> Calibration:
-    """What is stored in the directory, or in the file itself.
-
-    Raises:
-        InputError: there is none, or it is none of this version's.
-    """
-    file = path / FILE if path.is_dir() else path
-    try:
-        return Calibration.model_validate_json(read_plain(file))
-    except OSError as error:
-        raise InputError(
-            f"cannot read {file}: {error.strerror}",
-            "give a directory that 'dutperf calibrate --output' made",
-        ) from error
-    except ValueError as error:
-        raise InputError(
-            f"{file} is no calibration of this version: {str(error).splitlines()[0]}",
-            "give a directory that 'dutperf calibrate --output' made",
-        ) from error

@@ -7,16 +7,18 @@ import random
 import pytest
 
 from dutperf.search import Resolution, SearchResult, binary_search
-from dutperf.simulation.search_laboratory import (
-    BurstDevice,
+from dutperf.simulation.simulated_tester import (
     Device,
+    SimulatedTester,
+    SlopeDevice,
+    StepDevice,
+)
+from tools.search_devices import (
+    BurstDevice,
     DuplicatingDevice,
     DyingDevice,
     HysteresisDevice,
     RandomLossDevice,
-    SimulatedTester,
-    SlopeDevice,
-    StepDevice,
     UnstableDevice,
     WarmupDevice,
 )

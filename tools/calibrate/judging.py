@@ -10,11 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from dutperf import stats
-from dutperf.calibration.model import UNITS, Figure, Pair, Point, Row
-from dutperf.calibration.truth import TRUTHS, latency_error_ns, variation_error_ns
-from dutperf.calibration.witness import Witnessed, contradictions
 from dutperf.catalogue import ProcedureName
 from dutperf.results import CellResult
+from tools.calibrate.grid import FLOW_CONTROL_S, RING_FRAMES, Pairing
+from tools.calibrate.model import UNITS, Figure, FlowControl, Pair, Point, Row
+from tools.calibrate.truth import (
+    TRUTHS,
+    Witnessed,
+    contradictions,
+    latency_error_ns,
+    served_per_s,
+    variation_error_ns,
+)
 
 PROCEDURES: Mapping[Figure, ProcedureName] = {
     "throughput": "throughput",
@@ -29,6 +36,8 @@ PROCEDURES: Mapping[Figure, ProcedureName] = {
 _NOT_TRIALS = {"first_frames", "probe", "damage"}
 _ONE_STEP = 1.0
 """Of a search among whole frames."""
+_FLOW_CONTROL_SHARE = 0.01
+"""By how much dutperf's figure may be above what the device and its ring take."""
 
 
 class Target(NamedTuple):
@@ -230,3 +239,54 @@ def _spread(pairs: Sequence[Pair]) -> float | None:
     found = [pair.found for pair in pairs if pair.found is not None]
     middle = stats.median(found) if found else 0
     return 100 * (max(found) - min(found)) / middle if middle else None
+
+
+def compared(
+    pairing: Pairing,
+    dropping: Row,
+    without: Sequence[Witnessed],
+    cell: CellResult,
+    waiting: Sequence[Witnessed],
+) -> FlowControl:
+    """What the search found where the tester had to wait, beside where it had not."""
+    service = pairing.dropping.behaviour["forward"]["service"]
+    told = [each.account for each in without if each.account]
+    served = served_per_s(told, "forward", pairing.dropping.queue_frames)
+    ring = RING_FRAMES[pairing.dropping.path] / FLOW_CONTROL_S
+    most = (dropping.account or service["rate_fps"]) + ring
+    trials = [each for each in waiting if each.record.role == "trial"]
+    classic = _classic(trials)
+    reasons = list(dropping.reasons)
+    if served is None:
+        reasons.append("the device has no account of how fast it was")
+    if cell.median is not None and cell.median > most * (1 + _FLOW_CONTROL_SHARE):
+        reasons.append(f"{cell.median:,.0f} fps is more than the device took")
+    return FlowControl(
+        path=pairing.dropping.path,
+        service_fps=service["rate_fps"],
+        dropping=dropping,
+        most_fps=round(most, 1),
+        found_fps=cell.median,
+        bound=cell.bound,
+        held_back=sum(_is_held_back(each) for each in trials),
+        trials=len(trials),
+        classic_fps=classic.record.load_fps if classic else None,
+        classic_offered_fps=_offered_fps(classic) if classic else None,
+        verdict="MISSED" if reasons else "within",
+        reasons=reasons,
+    )
+
+
+def _classic(trials: Sequence[Witnessed]) -> Witnessed | None:
+    """The fastest that lost nothing, however long it took."""
+    lossless = [each for each in trials if not _lost([each])]
+    return max(lossless, key=lambda each: each.record.load_fps, default=None)
+
+
+def _offered_fps(each: Witnessed) -> float:
+    rates = [d.offered_rate_fps for d in each.record.result.directions]
+    return round(stats.median(rates), 1)
+
+
+def _is_held_back(each: Witnessed) -> bool:
+    return any(r.code == "held_back" for r in each.record.result.verdict.reasons)

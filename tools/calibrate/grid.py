@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
-from dutperf.calibration.model import Path, Point, Quantity
+from dutperf.config.labs import IN_FLIGHT_FRAMES
+from tools.calibrate.model import Point, Quantity, Way
 
 MEMORY_LAB, GATEWAY_LAB = "known-answer", "known-answer-nat44"
 KERNEL_LAB = "known-answer-veth"
-PATHS: tuple[Path, ...] = ("memory", "af_packet", "af_xdp")
+PATHS: tuple[Way, ...] = ("memory", "af_packet", "af_xdp")
 _ON_KERNEL: tuple[Quantity, ...] = ("throughput", "delay", "loss")
 _S, _MS, _US = 1_000_000_000, 1_000_000, 1_000
 _TRIAL_S = 0.25
@@ -90,7 +91,7 @@ class Extent:
 
 
 def points(
-    wanted: Sequence[Quantity], paths: Sequence[Path], extent: Extent, limit: Limit
+    wanted: Sequence[Quantity], paths: Sequence[Way], extent: Extent, limit: Limit
 ) -> Iterator[Point]:
     """Those of ``wanted``, on kernel interfaces a small part of them.
 
@@ -349,5 +350,90 @@ _MAKERS: Mapping[Quantity, Callable[[Extent, Limit], Iterator[Point]]] = {
     "buffer": _buffers,
 }
 FLOW_CONTROL: Quantity = "flow-control"
-"""Compares two devices, so it has no points of its own: see ``flow_control``."""
+"""Compares two devices, so it has no points but ``pairings``."""
 QUANTITIES: tuple[Quantity, ...] = (*_MAKERS, FLOW_CONTROL)
+
+_FLOW_CONTROL_FPS = (20_000, 100_000)
+RING_FRAMES: Mapping[Way, int] = {"memory": 4096, "af_packet": IN_FLIGHT_FRAMES}
+"""What is before the device: filled once while nobody drops."""
+FLOW_CONTROL_S = 1.0
+_OFFERED_TIMES = 4
+"""The service rate: the most that the search offers."""
+
+
+class Pairing(NamedTuple):
+    """The same device: dropping, and withholding while the tester's ports wait.
+
+    What flow control does to a throughput (paper 001, section IV). Where the device
+    withholds its descriptors whoever sends waits, and no frame is ever lost. A tester
+    that counts only lost frames passes each such trial, at rates that were never sent;
+    this one says that it was held back.
+    """
+
+    dropping: Point
+    waiting: Point
+
+
+def pairings(extent: Extent, paths: Sequence[Way]) -> list[Pairing]:
+    """A pair for each rate in shared memory, and one on packet sockets.
+
+    In shared memory the device withholds its descriptors. A packet socket that is full
+    drops, so there the wire holds frames back, as one does whose other end sends pause
+    frames. AF_XDP sockets have nothing of the kind. That wire's timers take the
+    sender's CPU, at 100,000 frames per second nearly all of it; so it has the low rate.
+    """
+    rates = _FLOW_CONTROL_FPS[: 1 if extent.quick else None]
+    found = [_pairing(rate, extent) for rate in rates if "memory" in paths]
+    return found + [_on_sockets(_FLOW_CONTROL_FPS[0], extent)] * ("af_packet" in paths)
+
+
+def _pairing(rate: int, extent: Extent) -> Pairing:
+    def service(*, withhold: bool) -> dict[str, Any]:
+        told = {"rate_fps": rate, "queue_frames": queue_frames(rate)}
+        return {"forward": {"service": told | {"withhold": withhold}}}
+
+    first = _flow_control_point(rate, extent, service(withhold=False), 0.2)
+    wait_s = (queue_frames(rate) + RING_FRAMES["memory"]) / rate + 0.2
+    second = _flow_control_point(rate, extent, service(withhold=True), wait_s)
+    return Pairing(first, replace(second, name=f"{first.name}-on", waits=True))
+
+
+def _on_sockets(rate: int, extent: Extent) -> Pairing:
+    first = replace(_pairing(rate, extent).dropping, lab=KERNEL_LAB, path="af_packet")
+    wait_s = RING_FRAMES["af_packet"] / rate + 0.2
+    second = _flow_control_point(rate, extent, {}, wait_s)
+    return Pairing(
+        first,
+        replace(
+            second,
+            name=f"{first.name}-on",
+            lab=KERNEL_LAB,
+            path="af_packet",
+            held_back_fps=rate,
+        ),
+    )
+
+
+def _flow_control_point(
+    rate: int, extent: Extent, behaviour: Mapping[str, Any], residual_wait_s: float
+) -> Point:
+    queue = queue_frames(rate)
+    spec = {
+        "procedure": "throughput",
+        "trial_duration_s": FLOW_CONTROL_S,
+        "max_rate_fps": _OFFERED_TIMES * rate,
+        "resolution": "0.2%",
+        "early_stop": False,  # as a classic tester's trials go on to their end
+        "residual_wait_s": round(residual_wait_s, 3),
+    }
+    return Point(
+        name=f"flow-control-{rate}",
+        quantity="flow-control",
+        lab=MEMORY_LAB,
+        words=f"{rate:,} fps served; {SMALL.words}",
+        behaviour=behaviour,
+        specs=(extent.keys | SMALL.keys | spec,),
+        figures=("throughput",),
+        expected={"throughput": rate + (queue + 1) / FLOW_CONTROL_S},
+        queue_frames=queue,
+    )

@@ -1,23 +1,30 @@
 """How often ``compare`` and ``trend`` tell a change where there is none, or miss one.
 
-Samples are drawn with a fixed seed. A run's effect is what all its repeats share.
+``python -m tools compare-alarms`` and ``trend-alarms``; docs/compare.md and
+docs/query.md have the tables. Samples are drawn with a fixed seed. A run's effect is
+what all its repeats share.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Annotated, NamedTuple
+
+import numpy as np
+import typer
+from numpy.random import Generator
+from numpy.typing import NDArray
+from rich.table import Table
 
 from dutperf import stats
+from dutperf.cli.failures import PatientConsole
+from dutperf.cli.json_print import print_versioned
+from dutperf.cli.options import AsJson
 from dutperf.query.change_points import change_points
 
-if TYPE_CHECKING:
-    from numpy import float64
-    from numpy.random import Generator
-    from numpy.typing import NDArray
-
+_VERSION = 1
 _SEED = 1
 _SPREAD = 0.01
 _REPEATS = 20
@@ -27,6 +34,10 @@ _CORRELATION = 0.3
 _RUNS = 24
 _LAST = 4
 _BROKEN = 0.01
+
+Draws = Annotated[
+    int, typer.Option(min=1, max=100_000, help="simulated comparisons or series a case")
+]
 
 
 class Row(NamedTuple):
@@ -69,10 +80,8 @@ def _cases() -> Iterator[_Case]:
     yield _Case(name, (5, 5), 1, 0, "correlated 0.3", in_turn=True)
 
 
-def compare_alarms(draws: int, lower: Sequence[float] = (0, 2)) -> Iterator[Row]:
+def of_compare(draws: int, lower: Sequence[float] = (0, 2)) -> Iterator[Row]:
     """Runs of 20 repeats that scatter by 1 %; those of a side are ``lower`` percent."""
-    import numpy as np  # noqa: PLC0415 - takes a while to be loaded
-
     for case in _cases():
         for lower_percent in lower:
             random = np.random.default_rng(_SEED)
@@ -121,10 +130,8 @@ _CHANGES: dict[str, tuple[tuple[int, int, float], ...]] = {
 """First and last night but one, and what their figures are multiplied by."""
 
 
-def trend_alarms(draws: int) -> Iterator[Row]:
+def of_trend(draws: int) -> Iterator[Row]:
     """24 nights with a noise of 2 %; told: the last change at its place, to a night."""
-    import numpy as np  # noqa: PLC0415 - takes a while to be loaded
-
     for kind in ("normal", "heavy-tailed", "correlated 0.3"):
         for name, factors in _CHANGES.items():
             random = np.random.default_rng(_SEED)
@@ -139,7 +146,7 @@ def trend_alarms(draws: int) -> Iterator[Row]:
             yield Row(f"{kind}: {name}", bool(factors), 100 * told / draws)
 
 
-def noise(random: Generator, kind: str, runs: int) -> NDArray[float64]:
+def noise(random: Generator, kind: str, runs: int) -> NDArray[np.float64]:
     """Of 1; heavy-tailed: Student's t of 3 degrees; or correlated from run to run."""
     if kind == "heavy-tailed":
         return random.standard_t(3, runs)
@@ -147,7 +154,7 @@ def noise(random: Generator, kind: str, runs: int) -> NDArray[float64]:
     return _correlated(random, runs, correlation)
 
 
-def _correlated(random: Generator, number: int, lag_1: float) -> NDArray[float64]:
+def _correlated(random: Generator, number: int, lag_1: float) -> NDArray[np.float64]:
     """Normal values of deviation 1, each of which depends on the one before."""
     found = random.normal(size=number)
     if lag_1:
@@ -155,3 +162,29 @@ def _correlated(random: Generator, number: int, lag_1: float) -> NDArray[float64
         for at in range(1, number):
             found[at] = lag_1 * found[at - 1] + fresh * found[at]
     return found
+
+
+def compare_alarms(draws: Draws = 400, as_json: AsJson = False) -> None:
+    """How often compare tells a difference of simulated runs with and without one."""
+    _print("compare", of_compare(draws), draws, as_json=as_json)
+
+
+def trend_alarms(draws: Draws = 200, as_json: AsJson = False) -> None:
+    """How often trend tells a change in simulated series with and without one."""
+    _print("trend", of_trend(draws), draws, as_json=as_json)
+
+
+def _print(of: str, rows: Iterable[Row], draws: int, *, as_json: bool) -> None:
+    if as_json:
+        told = [row._asdict() for row in rows]
+        print_versioned(_VERSION, {"draws": draws, "rows": told})
+        return
+    table = Table(title=f"What {of} tells of {draws:,} simulated draws a case")
+    table.add_column("case")
+    table.add_column("false alarms %", justify="right")
+    table.add_column("found %", justify="right")
+    for row in rows:
+        figure = f"{row.told_percent:.1f}"
+        alarms, found = ("-", figure) if row.changed else (figure, "-")
+        table.add_row(row.case, alarms, found)
+    PatientConsole().print(table)

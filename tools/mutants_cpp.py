@@ -1,7 +1,4 @@
-#!/usr/bin/env python3
 """Makes the edits of mutants_cpp.toml to C++ code, one at a time: do its tests notice?
-
-scripts/mutants_cpp.py [NAME...]     units of the list, all by default
 
 For each edit the unit's test program is built anew, outside of the tree, and run. A
 mutant that survives is printed, unless the list says why it is equivalent.
@@ -11,14 +8,17 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import tempfile
 import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
+
+from dutperf.errors import InputError, SetupError
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "engine/src"
@@ -40,14 +40,14 @@ def noticed(unit: dict[str, Any], edit: Edit | None) -> bool:
     """Whether the tests fail; to be killed by the compiler counts, too.
 
     Raises:
-        SystemExit: the edit has no place.
+        InputError: the edit has no place, or several.
     """
     with tempfile.TemporaryDirectory(prefix="mutant-") as name:
         here = Path(name)
         if edit is not None:
             text = (SOURCE / edit.file).read_text()
             if text.count(edit.old) != 1:
-                raise SystemExit(f"error: not once in {edit.file}: {edit.old}")
+                raise InputError(f"not once in {edit.file}: {edit.old}")
             changed = here / edit.file
             changed.parent.mkdir(parents=True)
             changed.write_text(text.replace(edit.old, edit.new))
@@ -74,34 +74,39 @@ def noticed(unit: dict[str, Any], edit: Edit | None) -> bool:
         return run.returncode != 0
 
 
-def main() -> int:
-    """Tells the survivors; returns whether there are any."""
+def mutants_cpp(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[UNIT]...", help="of the list; default: all"),
+    ] = None,
+) -> None:
+    """Edit C++ code as mutants_cpp.toml says, and see whether its tests notice.
+
+    Ends with 1 if a mutant survives.
+    """
     survived = 0
     for unit in tomllib.loads(LISTED.read_text())["unit"]:
-        if sys.argv[1:] and unit["name"] not in sys.argv[1:]:
+        if names and unit["name"] not in names:
             continue
         if noticed(unit, None):
-            raise SystemExit(
-                f"error: the tests of {unit['name']} fail without a mutant"
-            )
+            raise SetupError(f"the tests of {unit['name']} fail without a mutant")
         edits = [Edit(**each) for each in unit["edit"]]
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             told = list(pool.map(partial(noticed, unit), edits))
         alive = [edit for edit, killed in zip(edits, told, strict=True) if not killed]
         known = [edit for edit in alive if edit.equivalent]
         survived += len(alive) - len(known)
-        print(
+        typer.echo(
             f"{unit['name']}: {len(edits)} mutants, {sum(told)} killed, {len(known)} "
             f"equivalent, {len(alive) - len(known)} survived"
         )
         for edit in alive:
             if not edit.equivalent:
-                print(f"  {edit.file}: {edit.old} -> {edit.new}")
+                typer.echo(f"  {edit.file}: {edit.old} -> {edit.new}")
         for edit, killed in zip(edits, told, strict=True):
             if killed and edit.equivalent:
-                print(f"  listed as equivalent, but killed: {edit.old} -> {edit.new}")
-    return int(survived > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+                typer.echo(
+                    f"  listed as equivalent, but killed: {edit.old} -> {edit.new}"
+                )
+    if survived:
+        raise typer.Exit(1)

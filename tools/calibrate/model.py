@@ -1,20 +1,24 @@
 """What a calibration is made of: points of the grid, and rows of what was found.
 
-A row and all below it are stored (``calibration.json``).
+A row and all below it are stored (``FILE``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field
 
 from dutperf import __version__
+from dutperf.errors import InputError
+from dutperf.plain_files import read_plain
 from dutperf.results.environment import MachineCheck
 from dutperf.results.stored import Stored
 
+FILE = "calibration.json"
 Quantity = Literal[
     "throughput", "delay", "loss", "connections", "capacity", "buffer", "flow-control"
 ]
@@ -23,7 +27,7 @@ Figure = Literal[
     "throughput", "TL", "PDV", "lost", "connection rate", "capacity", "burst"
 ]
 """What is compared: found by the tester, and by the device's account."""
-Path = Literal["memory", "af_packet", "af_xdp"]
+Way = Literal["memory", "af_packet", "af_xdp"]
 """How frames get to the device: shared memory (memif), or a kernel interface."""
 
 UNITS: Mapping[Figure, str] = {
@@ -66,7 +70,7 @@ class Point:
     expected: Mapping[Figure, float] = field(default_factory=dict)
     queue_frames: int = 0
     connections: int = 0
-    path: Path = "memory"
+    path: Way = "memory"
     waits: bool = False
     held_back_fps: int | None = None
 
@@ -106,7 +110,7 @@ class Row(Stored):
 
     point: str
     quantity: Quantity
-    path: Path
+    path: Way
     figure: Figure
     unit: str
     setting: str = Field(description="what the device was told, in words")
@@ -148,7 +152,7 @@ class Row(Stored):
 class FlowControl(Stored):
     """One device with and without flow control; rates in frames per second."""
 
-    path: Path
+    path: Way
     service_fps: int = Field(description="what the device was told")
     dropping: Row = Field(description="it drops what is too much: a row as any other")
     most_fps: float = Field(
@@ -207,3 +211,24 @@ class Calibration(Stored):
     def coarse(self) -> int:
         """How many rows say next to nothing, as much may be wrong in them."""
         return [row.verdict for row in self.rows].count("coarse")
+
+
+def load_calibration(path: Path) -> Calibration:
+    """What is stored in the directory, or in the file itself.
+
+    Raises:
+        InputError: there is none, or it is none of this version's.
+    """
+    file = path / FILE if path.is_dir() else path
+    try:
+        return Calibration.model_validate_json(read_plain(file))
+    except OSError as error:
+        raise InputError(
+            f"cannot read {file}: {error.strerror}",
+            "give a directory that '--output' named",
+        ) from error
+    except ValueError as error:
+        raise InputError(
+            f"{file} is no calibration of this version: {str(error).splitlines()[0]}",
+            "give a directory that '--output' named",
+        ) from error
