@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
 from dutperf import busy
 from dutperf.passport.keeping import NONE, VARIABLE
 
+APART = re.compile(r"/(lab|live)/|_browser\.py$|/test_(cli_bench|config_papers)\.py$")
+"""Files with tests that are marked ``lab``, ``engine`` or ``browser``: no others."""
 MEASURING = {"automation", "lab", "live", "remote", "routing", "run"}
 """Folders of tests that store runs, and forge few."""
 
@@ -31,12 +34,40 @@ os.environ[busy.VARIABLE] = "share"
 gc.set_threshold(100_000, 50, 100)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--apart", action="store_true", help="read no file but these")
+
+
+def pytest_ignore_collect(
+    collection_path: Path, config: pytest.Config
+) -> Literal[True] | None:
+    """Not to read all files for the tests of some is a minute of a run."""
+    wanted = collection_path.is_dir() or APART.search(str(collection_path))
+    return True if config.getoption("apart") and not wanted else None
+
+
+def _names(nodeid: str) -> Iterator[str]:
+    """Of a test, and of what it stands in: its case, itself, its class, its file."""
+    yield nodeid
+    name = nodeid.partition("[")[0]
+    while name:
+        yield name
+        name = name.rpartition("::")[0]
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks what `make test` leaves to `make test-long`: the list says which."""
     lines = (Path(__file__).parent / "long.txt").read_text().splitlines()
-    named = {line for line in lines if not line.startswith("#")}
+    is_long = {
+        line.removeprefix("+ "): not line.startswith("+ ")
+        for line in lines
+        if line and not line.startswith("#")
+    }
     for item in items:
-        if item.nodeid in named or item.nodeid.partition("::")[0] in named:
+        marks = {mark.name for mark in item.iter_markers()}
+        if marks & {"lab", "engine", "browser"} and not APART.search(str(item.path)):
+            raise pytest.UsageError(f"{item.path} is none of the files {APART.pattern}")
+        if next((is_long[n] for n in _names(item.nodeid) if n in is_long), False):
             item.add_marker("long")
 
 

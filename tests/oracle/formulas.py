@@ -30,10 +30,9 @@ def median(values: Sequence[float]) -> float:
 
 def percentile(values: Sequence[float], share: Fraction) -> float:
     """RFC 2330 11.3: the smallest sample that so large a share does not exceed."""
-    for place, value in enumerate(sorted(values), 1):
-        if Fraction(place, len(values)) >= share:
-            return value
-    raise ValueError("a percentile needs a sample")
+    if not values:
+        raise ValueError("a percentile needs a sample")
+    return sorted(values)[max(1, math.ceil(share * len(values))) - 1]
 
 
 def mean(values: Sequence[float]) -> float:

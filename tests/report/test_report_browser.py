@@ -28,7 +28,7 @@ from timed_sample import delay_results, timed_results
 
 from dutperf.catalogue import PROCEDURES
 from dutperf.report import write_report
-from dutperf.results import Environment, ResultsFile
+from dutperf.results import CellResult, Environment, ResultsFile, TrialRecord
 
 pytestmark = NEEDS_BROWSER
 
@@ -105,6 +105,29 @@ def outage_report(written: Written) -> Path:
     return written.of("outage", outage_results())
 
 
+@pytest.fixture(scope="module")
+def whole_report(written: Written) -> Path:
+    """Every procedure on one page."""
+    return written.of("whole", whole_results())
+
+
+def whole_results() -> ResultsFile:
+    """One cell of each procedure, and a trial of each."""
+    cells: dict[str, CellResult] = {}
+    trials: list[TrialRecord] = []
+    for name in sorted({*PAGES} - {"wide_report"}):
+        made = PAGES[name]()
+        for cell in made.cells:
+            if cell.procedure in cells:
+                continue
+            cells[cell.procedure] = cell.model_copy(update={"id": f"{name}-{cell.id}"})
+            for each in [each for each in made.trials if each.cell == cell.id][:1]:
+                told = {"number": len(trials) + 1, "cell": f"{name}-{cell.id}"}
+                trials.append(each.model_copy(update=told))
+    told = {"cells": list(cells.values()), "trials": trials}
+    return sample_results().model_copy(update=told)
+
+
 PAGES = {
     "report": sample_results,
     "wide_report": all_sizes,
@@ -178,6 +201,7 @@ OFTEN = ("report", "wide_report")
     [
         *((name, width) for name in OFTEN for width in WIDTHS),
         *zip([n for n in PAGES if n not in OFTEN], 2 * WIDTHS, strict=True),
+        ("whole_report", 800),
     ],
 )
 def test_each_chart_has_as_many_points_as_its_data(
@@ -196,7 +220,7 @@ def test_each_chart_has_as_many_points_as_its_data(
     assert visit.requests == [report.as_uri()]
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", ["whole_report", *PAGES])
 def test_axe_finds_nothing_serious(
     browser: Browser, name: str, request: pytest.FixtureRequest
 ) -> None:
@@ -346,7 +370,7 @@ def test_the_frame_rates_of_all_sizes_are_drawn(
     assert visit.troubles == []
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", ["whole_report", *PAGES])
 def test_a_narrow_screen_does_not_scroll_sideways(
     browser: Browser, name: str, request: pytest.FixtureRequest
 ) -> None:
@@ -364,7 +388,7 @@ def test_no_table_is_cut_off_on_a_common_screen(
     assert max(found) <= 0
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", ["whole_report", *PAGES])
 def test_a_printed_page_is_not_wider_than_the_paper(
     browser: Browser, name: str, request: pytest.FixtureRequest
 ) -> None:
