@@ -21,7 +21,7 @@ from dutperf.doctor.cpu_checks import Gaps, gaps_of
 from dutperf.doctor.machine_checks import drops_check, softnet_counts, synchrony_check
 from dutperf.doctor.port_checks import Ask, version_check
 from dutperf.errors import SetupError
-from dutperf.lab.topology import DUT
+from dutperf.lab.netns import DUT
 from dutperf.report.page import cells_of
 from dutperf.report.source import read_source
 from dutperf.report.trust import environment_rows, findings_beside

@@ -32,11 +32,12 @@ from scapy.utils import wrpcap
 from dutperf import lab
 from dutperf.config.testbed import Testbed
 from dutperf.errors import SetupError
-from dutperf.lab import chain, device_drops, topology
+from dutperf.lab import device_cpu, netns
 from dutperf.lab.active_cores import set_cores
 from dutperf.lab.cpus import plan_cpus
+from dutperf.lab.devices import two_boxes
 from dutperf.lab.devices.device import Box, Way
-from dutperf.lab.state import is_running
+from dutperf.lab.processes import is_running
 from dutperf.protocol import Side
 
 CHAINS = [name for name, device in lab.LABS.items() if len(device.boxes) > 1]
@@ -248,7 +249,7 @@ def test_a_chain_that_a_killed_process_left_is_removed(name: str) -> None:
         processes = dut_processes()
         holder.kill()
         holder.wait(10)
-    assert topology.existing(topology.NAMESPACES) == ["tester", "dut", "dut2"]
+    assert netns.existing(netns.NAMESPACES) == ["tester", "dut", "dut2"]
     assert not lab.running()[0].alive
     assert lab.down() == [name]
     assert leftovers() == []
@@ -271,7 +272,7 @@ def test_all_wires_of_both_boxes_are_steered_to_one_cpu() -> None:
     description = up("vxlan").description
     cpu = plan_cpus().dut
     assert f"steered to CPU {cpu} by RPS" in description
-    topology.write_settings("dut2", {topology.steering_path("inner"): "0"})
+    netns.write_settings("dut2", {netns.steering_path("inner"): "0"})
     assert "inner of dut2 not" in lab.attached("vxlan").description
     set_cores(1)
     assert f"steered to CPU {cpu} by RPS" in lab.attached("vxlan").description
@@ -284,13 +285,13 @@ def test_what_the_wire_between_drops_is_told_with_its_box() -> None:
     device = lab.LABS["vxlan"]
     ends = ip_packet("198.18.0.2", "198.19.0.2")
     deliver(testbed, "left", ends)
-    before = device_drops.read(device)
+    before = device_cpu.drops(device)
     subprocess.run(
         ["ip", "-n", "dut2", "link", "set", "inner", "mtu", "500"], check=True
     )
     with pytest.raises(AssertionError, match="did not arrive"):
         deliver(testbed, "left", ends, wait_s=0.3, payload=LONGEST)
-    after = device_drops.read(device)
+    after = device_cpu.drops(device)
     rises = {
         (side, name): count - before[side][name]
         for side, counts in after.items()
@@ -358,9 +359,9 @@ def commands_of(monkeypatch: pytest.MonkeyPatch, known: set[str]) -> list[str]:
             raise REFUSED
         done.extend(commands)
 
-    monkeypatch.setattr(topology, "run_ip", run_ip)
+    monkeypatch.setattr(netns, "run_ip", run_ip)
     ways = [Way(each, f"{each} type {each}", (f"use {each}",)) for each in NAMES]
-    chain.open_way("dut", Box(ways=tuple(ways)))
+    two_boxes.open_way("dut", Box(ways=tuple(ways)))
     return done
 
 

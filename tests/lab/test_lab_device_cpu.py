@@ -10,7 +10,7 @@ import pytest
 
 from dutperf import lab
 from dutperf.errors import SetupError
-from dutperf.lab import own_queue
+from dutperf.lab import refdut_socket
 from dutperf.lab.device_cpu import DeviceCpuWatch
 
 TICK_NS = 10**9 // os.sysconf("SC_CLK_TCK")
@@ -126,14 +126,16 @@ def test_a_queue_of_its_own_bridges_less_than_the_port(
 ) -> None:
     """As the device was told last, also while a watch is there."""
     control = tmp_path / "control"
-    watch = DeviceCpuWatch(CPU, list, 100, own_frames=lambda: own_queue.frames(control))
+    watch = DeviceCpuWatch(
+        CPU, list, 100, own_frames=lambda: refdut_socket.queue_told(control)
+    )
     assert watch.queue_frames == 100
     for told, expected in (({"forward": _service(7)}, 7), (behaviour, frames)):
-        own_queue.note(control, told)
+        refdut_socket.note_queue(control, told)
         assert watch.queue_frames == expected
 
 
 def test_what_cannot_be_kept_is_said(tmp_path: Path) -> None:
     """A lab that was taken down in the same moment."""
     with pytest.raises(SetupError, match="own-queue: No such file"):
-        own_queue.note(tmp_path / "gone" / "control", {})
+        refdut_socket.note_queue(tmp_path / "gone" / "control", {})

@@ -12,8 +12,7 @@ from dutperf.config.flows import hosts
 from dutperf.config.sizes import default_versions
 from dutperf.config.testbed import Testbed
 from dutperf.lab import topology
-from dutperf.lab.devices.tayga_siit import MAX_HOSTS, tayga_siit
-from dutperf.lab.translator import configuration
+from dutperf.lab.devices.translators import MAX_HOSTS, configuration, tayga_siit
 from dutperf.model.frames import IpVersions
 from dutperf.model.hosts import AddressSet
 from dutperf.model.stateful_keys import Phase2Keys

@@ -14,10 +14,9 @@ from labtools import cross, tolerant
 from dutperf import lab
 from dutperf.config.labs import MOST_RULES, LabKeys
 from dutperf.errors import InputError, SetupError
-from dutperf.lab import nftables, topology
-from dutperf.lab.devices.linux_firewall import CHAIN, FILTERS, denied, filters
-from dutperf.lab.devices.linux_router import LINUX_ROUTER
-from dutperf.lab.devices.ruleset import Table
+from dutperf.lab import netns
+from dutperf.lab.devices.linux import LINUX_ROUTER
+from dutperf.lab.devices.nftables import FILTER_CHAIN, FILTERS, Table, denied, filters
 from dutperf.protocol import IpVersion
 
 NAME = "linux-firewall"
@@ -94,8 +93,8 @@ class TestInTheLab:
     @pytest.mark.parametrize("version", [4, 6])
     def test_a_frame_meets_every_filter_once(self, version: IpVersion) -> None:
         with lab.session(LabKeys(name=NAME, rules=25)) as testbed:
-            nftables.replace(topology.DUT, list(counted(25)))
-            for sender in topology.SIDES:
+            netns.replace_ruleset(netns.DUT, list(counted(25)))
+            for sender in netns.SIDES:
                 before = met(version)
                 cross(testbed, version, sender)
                 after = met(version)
@@ -104,7 +103,7 @@ class TestInTheLab:
     def test_what_is_not_allowed_does_not_pass(self) -> None:
         with lab.session(LabKeys(name=NAME, rules=1)) as testbed:
             cross(testbed, 4, "left")
-            dut(["nft", "flush", "chain", "ip", FILTERS[0].name, CHAIN])
+            dut(["nft", "flush", "chain", "ip", FILTERS[0].name, FILTER_CHAIN])
             cross(testbed, 6, "left")
             with pytest.raises(AssertionError, match="did not arrive"):
                 cross(testbed, 4, "left")
@@ -114,7 +113,7 @@ class TestInTheLab:
         chosen = lab.up(LabKeys(name=NAME, rules=25))
         assert "25 filters, the last one matches" in chosen.description
         assert "25 filters" in lab.up(NAME).description
-        dut(["nft", "flush", "chain", "ip", FILTERS[0].name, CHAIN])
+        dut(["nft", "flush", "chain", "ip", FILTERS[0].name, FILTER_CHAIN])
         description = lab.attached(NAME).description
         assert "0 filters for IPv4 and 25 for IPv6" in description
 
@@ -149,7 +148,7 @@ def met(version: IpVersion) -> list[int]:
 
 def dut(command: list[str]) -> str:
     found = subprocess.run(
-        ["ip", "netns", "exec", topology.DUT, *command],
+        ["ip", "netns", "exec", netns.DUT, *command],
         capture_output=True,
         text=True,
         check=True,

@@ -16,7 +16,7 @@ from scapy.packet import Packet
 from dutperf import lab
 from dutperf.config.testbed import Testbed
 from dutperf.errors import SetupError
-from dutperf.lab.tracking import LIMIT
+from dutperf.lab.devices.nftables import LIMIT
 
 pytestmark = [
     *tolerant,

@@ -10,16 +10,16 @@ import pytest
 
 from dutperf.config.labs import IN_FLIGHT_FRAMES
 from dutperf.errors import SetupError
-from dutperf.lab import input_queue, machine
-from dutperf.lab.input_queue import (
-    FRAMES,
-    apply,
-    describe,
+from dutperf.lab import machine
+from dutperf.lab.machine import (
+    QUEUE_FRAMES,
+    apply_changes,
+    describe_queue,
     find_kernel_thread,
-    plan,
+    queue_changes,
     restore_priorities,
 )
-from dutperf.lab.state import Process, this_process
+from dutperf.lab.processes import Process, this_process
 
 CPU = 3
 KERNEL = 0x00200000
@@ -56,20 +56,20 @@ def kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeKernel:
     thread = this_process()
     fake = FakeKernel(tmp_path / "backlog", thread, {thread.pid: 0})
     fake.backlog.write_text("1000\n")
-    monkeypatch.setattr(input_queue, "BACKLOG", fake.backlog)
-    monkeypatch.setattr(input_queue, "find_kernel_thread", lambda _name: fake.thread)
+    monkeypatch.setattr(machine, "BACKLOG", fake.backlog)
+    monkeypatch.setattr(machine, "find_kernel_thread", lambda _name: fake.thread)
     monkeypatch.setattr("os.getpriority", fake.get)
     monkeypatch.setattr("os.setpriority", fake.set)
     return fake
 
 
-def undo(changes: input_queue.Changes) -> None:
+def undo(changes: machine.Changes) -> None:
     machine.restore_settings(changes.settings)
     restore_priorities(changes.priorities)
 
 
-def told(changes: input_queue.Changes, cpu: int | None = CPU) -> str:
-    return describe(cpu, changes.settings, changes.priorities)
+def told(changes: machine.Changes, cpu: int | None = CPU) -> str:
+    return describe_queue(cpu, changes.settings, changes.priorities)
 
 
 def test_what_the_kernel_queues_is_less_than_the_tester_has_in_flight() -> None:
@@ -77,12 +77,12 @@ def test_what_the_kernel_queues_is_less_than_the_tester_has_in_flight() -> None:
 
     The kernel's queue takes one frame more than its length, and there are two of them.
     """
-    assert IN_FLIGHT_FRAMES > 2 * (FRAMES + 1)
-    assert IN_FLIGHT_FRAMES // 2 <= 2 * FRAMES
+    assert IN_FLIGHT_FRAMES > 2 * (QUEUE_FRAMES + 1)
+    assert IN_FLIGHT_FRAMES // 2 <= 2 * QUEUE_FRAMES
 
 
 def test_planning_changes_nothing(kernel: FakeKernel) -> None:
-    plan(CPU)
+    queue_changes(CPU)
     assert kernel.state == (1000, 0)
 
 
@@ -92,13 +92,13 @@ def test_the_queue_is_set_and_preferred_and_set_back(
 ) -> None:
     """A longer one, too: it would never overflow."""
     kernel.backlog.write_text(f"{before}\n")
-    changes = plan(CPU)
-    apply(changes)
+    changes = queue_changes(CPU)
+    apply_changes(changes)
     assert told(changes) == (
-        f"input queue of {FRAMES} frames (set from {before}; the tester has "
+        f"input queue of {QUEUE_FRAMES} frames (set from {before}; the tester has "
         f"{IN_FLIGHT_FRAMES} in flight), ksoftirqd/3 at nice -20 (raised from 0)"
     )
-    assert kernel.state == (FRAMES, -20)
+    assert kernel.state == (QUEUE_FRAMES, -20)
     undo(changes)
     assert kernel.state == (before, 0)
 
@@ -106,30 +106,30 @@ def test_the_queue_is_set_and_preferred_and_set_back(
 def test_a_queue_and_a_thread_that_are_so_already_are_left_alone(
     kernel: FakeKernel,
 ) -> None:
-    kernel.backlog.write_text(f"{FRAMES}\n")
+    kernel.backlog.write_text(f"{QUEUE_FRAMES}\n")
     kernel.nice[kernel.thread.pid] = -20
-    changes = plan(CPU)
-    apply(changes)
+    changes = queue_changes(CPU)
+    apply_changes(changes)
     assert told(changes) == (
-        f"input queue of {FRAMES} frames (the tester has {IN_FLIGHT_FRAMES} in "
+        f"input queue of {QUEUE_FRAMES} frames (the tester has {IN_FLIGHT_FRAMES} in "
         "flight), ksoftirqd/3 at nice -20"
     )
     undo(changes)
-    assert kernel.state == (FRAMES, -20)
+    assert kernel.state == (QUEUE_FRAMES, -20)
 
 
 def test_a_second_plan_does_not_take_changed_values_for_the_original(
     kernel: FakeKernel,
 ) -> None:
-    apply(plan(CPU))
-    second = plan(CPU)
+    apply_changes(queue_changes(CPU))
+    second = queue_changes(CPU)
     assert (second.settings, second.priorities) == ((), ())
-    assert kernel.state == (FRAMES, -20)
+    assert kernel.state == (QUEUE_FRAMES, -20)
 
 
 def test_what_somebody_changed_meanwhile_stays_and_is_told(kernel: FakeKernel) -> None:
-    changes = plan(CPU)
-    apply(changes)
+    changes = queue_changes(CPU)
+    apply_changes(changes)
     kernel.backlog.write_text("50000\n")
     kernel.nice[kernel.thread.pid] = -5
     said = told(changes)
@@ -143,27 +143,27 @@ def test_what_somebody_changed_meanwhile_stays_and_is_told(kernel: FakeKernel) -
 def test_changes_on_record_that_were_never_made_are_not_undone(
     kernel: FakeKernel,
 ) -> None:
-    undo(plan(CPU))
+    undo(queue_changes(CPU))
     assert kernel.state == (1000, 0)
 
 
 def test_where_the_tester_is_on_the_cpu_its_thread_gets_no_precedence(
     kernel: FakeKernel,
 ) -> None:
-    changes = plan(None)
-    apply(changes)
+    changes = queue_changes(None)
+    apply_changes(changes)
     assert "ksoftirqd" not in told(changes, None)
-    assert kernel.state == (FRAMES, 0)
+    assert kernel.state == (QUEUE_FRAMES, 0)
 
 
 def test_precedence_that_is_refused_is_said_and_the_queue_is_set_yet(
     kernel: FakeKernel,
 ) -> None:
     kernel.forbidden = True
-    changes = plan(CPU)
-    apply(changes)
+    changes = queue_changes(CPU)
+    apply_changes(changes)
     assert told(changes).endswith("ksoftirqd/3 at nice 0")
-    assert kernel.state == (FRAMES, 0)
+    assert kernel.state == (QUEUE_FRAMES, 0)
     undo(changes)
     assert kernel.state == (1000, 0)
 
@@ -171,17 +171,17 @@ def test_precedence_that_is_refused_is_said_and_the_queue_is_set_yet(
 def test_a_thread_that_is_not_shown_is_said(
     kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(input_queue, "find_kernel_thread", lambda _name: None)
-    changes = plan(CPU)
-    apply(changes)
+    monkeypatch.setattr(machine, "find_kernel_thread", lambda _name: None)
+    changes = queue_changes(CPU)
+    apply_changes(changes)
     assert "ksoftirqd/3 of unknown precedence (it is not shown" in told(changes)
-    assert kernel.state == (FRAMES, 0)
+    assert kernel.state == (QUEUE_FRAMES, 0)
 
 
 def test_a_thread_that_went_away_is_no_obstacle(kernel: FakeKernel) -> None:
-    changes = plan(CPU)
+    changes = queue_changes(CPU)
     kernel.nice.clear()
-    apply(changes)
+    apply_changes(changes)
     assert "ksoftirqd/3 of unknown precedence" in told(changes)
     undo(changes)
     assert kernel.backlog.read_text() == "1000\n"
@@ -190,32 +190,32 @@ def test_a_thread_that_went_away_is_no_obstacle(kernel: FakeKernel) -> None:
 def test_a_number_that_another_thread_has_by_now_is_left_alone(
     kernel: FakeKernel,
 ) -> None:
-    changes = plan(CPU)
-    apply(changes)
+    changes = queue_changes(CPU)
+    apply_changes(changes)
     (priority,) = changes.priorities
     gone = priority.thread.model_copy(update={"start_ticks": 1})
     restore_priorities((priority.model_copy(update={"thread": gone}),))
-    assert kernel.state == (FRAMES, -20)
+    assert kernel.state == (QUEUE_FRAMES, -20)
 
 
 def test_a_priority_that_cannot_be_set_back_is_named(kernel: FakeKernel) -> None:
-    changes = plan(CPU)
-    apply(changes)
+    changes = queue_changes(CPU)
+    apply_changes(changes)
     kernel.forbidden = True
     with pytest.raises(SetupError, match=r"back to nice 0: Permission denied"):
         restore_priorities(changes.priorities)
 
 
 @pytest.mark.parametrize(
-    ("length", "held_back"), [(FRAMES - 1, False), (IN_FLIGHT_FRAMES, True)]
+    ("length", "held_back"), [(QUEUE_FRAMES - 1, False), (IN_FLIGHT_FRAMES, True)]
 )
 def test_a_read_only_queue_is_described_as_it_is(
     kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch, length: int, held_back: bool
 ) -> None:
     kernel.backlog.write_text(f"{length}\n")
     monkeypatch.setattr("os.access", lambda _path, _mode: False)
-    changes = plan(CPU)
-    apply(changes)
+    changes = queue_changes(CPU)
+    apply_changes(changes)
     assert f"input queue of {length} frames (the tester" in told(changes)
     assert ("may hold the tester back" in told(changes)) == held_back
     assert kernel.state == (length, -20)
@@ -228,16 +228,16 @@ def test_a_queue_that_refuses_the_value_is_described_as_it_is(
     def refuse(_path: Path, _text: str, _encoding: str) -> int:
         raise PermissionError(errno.EPERM, "Operation not permitted")
 
-    changes = plan(CPU)
+    changes = queue_changes(CPU)
     monkeypatch.setattr(Path, "write_text", refuse)
-    apply(changes)
+    apply_changes(changes)
     assert "input queue of 1000 frames (the tester" in told(changes)
 
 
 def test_a_queue_that_is_not_shown_is_said(kernel: FakeKernel) -> None:
     kernel.backlog.unlink()
-    changes = plan(CPU)
-    apply(changes)
+    changes = queue_changes(CPU)
+    apply_changes(changes)
     assert "input queue of unknown length" in told(changes)
     assert kernel.nice[kernel.thread.pid] == -20
 

@@ -25,15 +25,16 @@ from dutperf.cli.testbeds import open_testbed
 from dutperf.config import PlannedTestbed
 from dutperf.config.labs import LabKeys
 from dutperf.errors import InputError, SetupError
-from dutperf.lab import refdut
 from dutperf.lab.cpus import plan_cpus
-from dutperf.lab.state import StateFile, is_running
+from dutperf.lab.devices import known_answer
+from dutperf.lab.processes import is_running
+from dutperf.lab.state import StateFile
 from dutperf.programs import find_engine
 
 
 def _missing() -> str:
     try:
-        refdut.check_program()
+        known_answer.check_program()
     except SetupError as error:
         return error.message
     return ""
@@ -80,18 +81,18 @@ def test_its_own_queue_counts_when_others_take_its_cpu() -> None:
     watch = lab.watch_device()
     if watch is None:
         pytest.skip("the device has no CPU of its own here")
-    assert watch.queue_frames == refdut.RING_FRAMES
+    assert watch.queue_frames == known_answer.RING_FRAMES
     service = {"rate_fps": 20_000, "queue_frames": 20}
     lab.known_answer_device().configure({"forward": {"service": service}})
     assert watch.queue_frames == service["queue_frames"]
     lab.known_answer_device().configure({})
-    assert watch.queue_frames == refdut.RING_FRAMES
+    assert watch.queue_frames == known_answer.RING_FRAMES
 
 
 def test_its_log_outlives_the_lab() -> None:
     lab.up(NAME)
     lab.down()
-    log = refdut.log_of(StateFile().dut_directory)
+    log = known_answer.log_of(StateFile().dut_directory)
     assert '{"ready": true}' in log.read_text()
 
 

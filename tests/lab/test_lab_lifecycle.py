@@ -12,10 +12,10 @@ from labstates import FakeTopology, fake_topology, make_state
 from dutperf import lab
 from dutperf.errors import InputError, SetupError
 from dutperf.interruption import postponed_signals, terminate_as_interrupt
-from dutperf.lab import topology
+from dutperf.lab import machine, topology
 from dutperf.lab.cpus import CpuPlan
-from dutperf.lab.input_queue import FRAMES
-from dutperf.lab.state import ChangedSetting, Process, StateFile
+from dutperf.lab.processes import Process
+from dutperf.lab.state import ChangedSetting, StateFile
 
 NAME = "linux-router"
 DEAD = Process(pid=2**22 + 1, start_ticks=1, boot_id="gone")
@@ -29,7 +29,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeTopology:
 @pytest.fixture
 def other_process(kernel: FakeTopology, tmp_path: Path) -> int:
     """A lab that belongs to this process's parent, which surely runs."""
-    from dutperf.lab.state import find_process
+    from dutperf.lab.processes import find_process
 
     owner = find_process(os.getppid())
     StateFile(tmp_path).write(make_state(owner))
@@ -160,11 +160,11 @@ def test_a_lab_that_is_up_already_does_not_record_the_raised_value(
     backlog: Path,
 ) -> None:
     description = lab.up(NAME).description
-    assert f"input queue of {FRAMES} frames (set from 1000" in description
+    assert f"input queue of {machine.QUEUE_FRAMES} frames (set from 1000" in description
     assert lab.up(NAME).description == description
     with pytest.raises(SetupError, match="kept"):
         lab.up("linux-router-hosts")
-    assert backlog.read_text() == f"{FRAMES}\n"
+    assert backlog.read_text() == f"{machine.QUEUE_FRAMES}\n"
     lab.down()
     assert backlog.read_text() == "1000\n"
 

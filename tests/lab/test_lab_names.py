@@ -11,9 +11,10 @@ from dutperf import lab
 from dutperf.config import Campaign
 from dutperf.config.labs import LabKeys
 from dutperf.errors import InputError
-from dutperf.lab import open_vswitch, topology
-from dutperf.lab.devices import device_of
-from dutperf.lab.state import NAMESPACES, StateFile
+from dutperf.lab import topology
+from dutperf.lab.devices import device_of, open_vswitch
+from dutperf.lab.netns import NAMESPACES
+from dutperf.lab.state import StateFile
 from dutperf.visible import lab_name
 
 LONGEST = "a" * 16

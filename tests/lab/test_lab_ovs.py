@@ -15,8 +15,8 @@ from livetools import measured_in_lab
 from dutperf import lab
 from dutperf.config.side import MemifPort
 from dutperf.errors import SetupError
-from dutperf.lab import open_vswitch
-from dutperf.lab.devices.open_flow import OVS_DPDK, RING_FRAMES, ROUTED, rules
+from dutperf.lab.devices import open_vswitch
+from dutperf.lab.devices.open_vswitch import OVS_DPDK, RING_FRAMES, ROUTED, rules
 from dutperf.lab.state import ChangedSetting
 
 NAME = "ovs-dpdk"

@@ -16,7 +16,7 @@ from pyroute2 import netns
 from dutperf.errors import SetupError
 from dutperf.interruption import postponed_signals
 from dutperf.lab import processes
-from dutperf.lab.state import Process, is_running
+from dutperf.lab.processes import Process, is_running
 
 pytestmark = tolerant
 

@@ -23,7 +23,7 @@ from labtools import (
     queue_and_nice,
     tolerant,
 )
-from pyroute2 import netns
+from pyroute2 import netns as kernel_netns
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
@@ -31,7 +31,7 @@ from scapy.layers.l2 import Ether
 from dutperf import lab
 from dutperf.config.testbed import Testbed
 from dutperf.errors import SetupError
-from dutperf.lab import input_queue, topology
+from dutperf.lab import machine, netns
 from dutperf.lab.cpus import plan_cpus, rps_mask
 from dutperf.lab.machine import NEIGHBOURS
 from dutperf.protocol import IpVersion, Side
@@ -129,7 +129,7 @@ def test_ipv4_hosts_are_routed_in_one_lab_and_resolved_in_the_other(
 ) -> None:
     with lab.session(name) as testbed:
         deliver(testbed, "left", ip_packet("198.18.0.2", "198.19.3.77"))
-        known = _inside(topology.DUT, "ip", "-4", "neigh", "show", "dev", "right")
+        known = _inside(netns.DUT, "ip", "-4", "neigh", "show", "dev", "right")
     assert known.split()[0] == asked
 
 
@@ -158,7 +158,7 @@ QUIET = [n for n, d in lab.LABS.items() if n not in SAME_GATEWAY and not d.daemo
 
 @pytest.mark.parametrize("name", QUIET)
 def test_an_idle_link_carries_no_frames(name: str) -> None:
-    with lab.session(name), Wire(topology.TESTER) as both:
+    with lab.session(name), Wire(netns.TESTER) as both:
         seen = [Ether(frame).summary() for frame in both.received(IDLE_S)]
     assert seen == []
 
@@ -166,7 +166,7 @@ def test_an_idle_link_carries_no_frames(name: str) -> None:
 def test_the_testers_kernel_does_not_answer() -> None:
     with lab.session(NAME) as testbed:
         cross(testbed, 4, "left")
-        with Wire(topology.DUT, "right") as dut:
+        with Wire(netns.DUT, "right") as dut:
             cross(testbed, 4, "left")
             kinds = [Ether(frame).summary() for frame in dut.received(0.3)]
     assert kinds == []
@@ -177,9 +177,9 @@ def test_the_dut_is_steered_to_its_cpu() -> None:
     cpu = plan_cpus().dut
     assert cpu is not None
     with lab.session(NAME) as testbed:
-        for side in topology.SIDES:
+        for side in netns.SIDES:
             path = f"/sys/class/net/{side}/queues/rx-0/rps_cpus"
-            mask = _inside(topology.DUT, "cat", path).strip()
+            mask = _inside(netns.DUT, "cat", path).strip()
             assert int(mask.replace(",", ""), 16) == int(
                 rps_mask(cpu).replace(",", ""), 16
             )
@@ -188,7 +188,7 @@ def test_the_dut_is_steered_to_its_cpu() -> None:
 
 def test_the_dut_has_no_neighbours_before_the_first_frame() -> None:
     with lab.session(NAME):
-        assert _inside(topology.DUT, "ip", "neigh") == ""
+        assert _inside(netns.DUT, "ip", "neigh") == ""
 
 
 def test_a_setting_that_the_kernel_does_not_have_is_named() -> None:
@@ -196,13 +196,13 @@ def test_a_setting_that_the_kernel_does_not_have_is_named() -> None:
         lab.session(NAME),
         pytest.raises(SetupError, match="/proc/sys/net/no/such") as caught,
     ):
-        topology.write_settings(topology.DUT, {"/proc/sys/net/no/such": "1"})
+        netns.write_settings(netns.DUT, {"/proc/sys/net/no/such": "1"})
     assert "kernel" in caught.value.hint
 
 
 def test_a_dut_deleted_in_mid_session_is_noticed_and_the_rest_removed() -> None:
     with lab.session(NAME):
-        netns.remove(topology.DUT)
+        kernel_netns.remove(netns.DUT)
         assert not lab.dut_alive(NAME)
     assert leftovers() == []
 
@@ -250,10 +250,10 @@ def test_limits_that_a_killed_process_left_raised_are_set_back(
 
 
 needs_own_queue = pytest.mark.skipif(
-    not os.access(input_queue.BACKLOG, os.W_OK) or queue_and_nice()[1] is None,
+    not os.access(machine.BACKLOG, os.W_OK) or queue_and_nice()[1] is None,
     reason="needs the initial namespaces and two CPUs",
 )
-SET_AND_PREFERRED = (input_queue.FRAMES, input_queue.NICE)
+SET_AND_PREFERRED = (machine.QUEUE_FRAMES, machine.NICE)
 
 
 @needs_own_queue
@@ -263,7 +263,7 @@ def test_the_input_queue_is_set_and_preferred_until_the_lab_goes(name: str) -> N
     assert before != SET_AND_PREFERRED
     testbed = lab.up(name)
     assert queue_and_nice() == SET_AND_PREFERRED
-    assert f"input queue of {input_queue.FRAMES} frames" in testbed.description
+    assert f"input queue of {machine.QUEUE_FRAMES} frames" in testbed.description
     assert f"ksoftirqd/{plan_cpus().dut} at nice -20" in testbed.description
     lab.down()
     assert queue_and_nice() == before
@@ -306,25 +306,25 @@ def test_a_lab_that_is_refused_changes_no_queue(
 @needs_own_queue
 def test_a_longer_queue_is_shorter_while_the_lab_is_up() -> None:
     """It would never overflow: the device would hold the tester back."""
-    before = input_queue.BACKLOG.read_text()
+    before = machine.BACKLOG.read_text()
     try:
-        input_queue.BACKLOG.write_text("50000\n")
+        machine.BACKLOG.write_text("50000\n")
         with lab.session(NAME) as testbed:
             assert queue_and_nice() == SET_AND_PREFERRED
             assert "(set from 50000; the tester has" in testbed.description
-        assert input_queue.BACKLOG.read_text() == "50000\n"
+        assert machine.BACKLOG.read_text() == "50000\n"
     finally:
-        input_queue.BACKLOG.write_text(before)
+        machine.BACKLOG.write_text(before)
 
 
 @needs_own_queue
 def test_a_kept_lab_is_described_as_it_is_when_it_is_measured() -> None:
     cpu = plan_cpus().dut
     assert f"steered to CPU {cpu} by RPS" in lab.up(NAME).description
-    topology.write_settings(topology.DUT, {topology.steering_path("left"): "0"})
+    netns.write_settings(netns.DUT, {netns.steering_path("left"): "0"})
     told = f"steered by RPS: left not, right to CPU {cpu}"
     assert told in lab.attached(NAME).description
-    topology.write_settings(topology.DUT, {topology.steering_path("right"): "0"})
+    netns.write_settings(netns.DUT, {netns.steering_path("right"): "0"})
     assert "on the tester's own CPU" in lab.attached(NAME).description
 
 
@@ -333,36 +333,36 @@ def test_the_lab_knows_who_works_for_the_device_and_what_waits_for_it() -> None:
     with lab.session(NAME):
         watch = lab.watch_device()
         assert watch is not None
-        thread = input_queue.server_of(plan_cpus().dut)
+        thread = machine.server_of(plan_cpus().dut)
         assert thread is not None
         assert (watch.cpu, watch.processes()) == (plan_cpus().dut, [thread.pid])
-        assert watch.queue_frames == input_queue.FRAMES
+        assert watch.queue_frames == machine.QUEUE_FRAMES
         assert watch.started()() >= 0
 
 
 def test_a_namespace_file_left_half_made_is_removed_with_the_lab() -> None:
     lab.up(NAME)
-    netns.remove(topology.DUT)
-    (topology.NETNS_DIRECTORY / topology.DUT).touch()
+    kernel_netns.remove(netns.DUT)
+    (netns.NETNS_DIRECTORY / netns.DUT).touch()
     assert not lab.dut_alive(NAME)
     lab.up(NAME)
     assert lab.dut_alive(NAME)
 
 
 def test_a_namespace_that_is_not_ours_survives() -> None:
-    netns.create(topology.DUT)
+    kernel_netns.create(netns.DUT)
     try:
         with pytest.raises(SetupError, match="not made by dutperf"):
             lab.up(NAME)
         assert lab.down() == []
-        assert topology.existing(topology.NAMESPACES) == [topology.DUT]
+        assert netns.existing(netns.NAMESPACES) == [netns.DUT]
     finally:
-        netns.remove(topology.DUT)
+        kernel_netns.remove(netns.DUT)
 
 
 def test_links_go_though_a_process_still_sits_in_the_lab() -> None:
     lab.up(NAME)
-    with Wire(topology.TESTER, "left") as inside:
+    with Wire(netns.TESTER, "left") as inside:
         lab.down()
         with pytest.raises(OSError, match=r"No such device|is down"):
             inside.send(Ether())
@@ -379,7 +379,7 @@ def test_testbed_names_what_is_there() -> None:
     with lab.session(NAME) as testbed:
         assert isinstance(testbed, Testbed)
         assert testbed.namespace == "tester"
-        for side in topology.SIDES:
+        for side in netns.SIDES:
             port = getattr(testbed, side).port.interface
             assert f"{port}@" in _inside("tester", "ip", "-o", "link", "show", port)
 

@@ -14,8 +14,9 @@ from scapy.packet import Packet
 from dutperf import lab
 from dutperf.config.testbed import Testbed
 from dutperf.errors import SetupError
-from dutperf.lab import restart, topology
-from dutperf.lab.state import StateFile, is_running
+from dutperf.lab import netns, restart
+from dutperf.lab.processes import is_running
+from dutperf.lab.state import StateFile
 
 pytestmark = tolerant
 
@@ -86,7 +87,7 @@ def test_connections_are_forgotten() -> None:
     testbed = lab.up("nft-nat44")
     deliver(testbed, "left", THROUGH["nft-nat44"][0])
     assert "deleted" in restart.restart(StateFile())
-    command = ["ip", "netns", "exec", topology.DUT, "conntrack", "-C"]
+    command = ["ip", "netns", "exec", netns.DUT, "conntrack", "-C"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "0"
 

@@ -12,15 +12,16 @@ from dutperf import busy, lab
 from dutperf.config.labs import LabKeys
 from dutperf.config.testbed import Testbed
 from dutperf.errors import BusyError, InputError, SetupError
-from dutperf.lab import active_cores, cpu_use, input_queue, presence, topology, tracking
+from dutperf.lab import active_cores, machine, netns, orders, presence
 from dutperf.lab.cpus import CpuPlan
-from dutperf.lab.inheritance import hand_over
+from dutperf.lab.devices import nftables
+from dutperf.lab.processes import Process
 from dutperf.lab.state import (
     ChangedSetting,
     LabState,
-    Process,
     RaisedPriority,
     StateFile,
+    hand_over,
 )
 
 EIGHT = set(range(8))
@@ -48,13 +49,15 @@ def on_cpus(
     kernel: FakeTopology, monkeypatch: pytest.MonkeyPatch, cpus: set[int]
 ) -> FakeTopology:
     monkeypatch.setattr("os.sched_getaffinity", lambda _pid: cpus)
-    monkeypatch.setattr("dutperf.lab.receive_cpu.move", lambda _device, _cpu: True)
+    monkeypatch.setattr(
+        "dutperf.lab.device_cpu.move_receiving", lambda _device, _cpu: True
+    )
     return kernel
 
 
 def running_on(monkeypatch: pytest.MonkeyPatch, *cpus: int) -> None:
     """A run has these."""
-    monkeypatch.setattr(cpu_use, "owners_of_cpus", lambda: dict.fromkeys(cpus, RUN))
+    monkeypatch.setattr(presence, "owners_of_cpus", lambda: dict.fromkeys(cpus, RUN))
 
 
 def state_of(directory: Path, name: str | None) -> LabState:
@@ -221,7 +224,7 @@ def test_a_lab_is_waited_for_until_the_run_ends(
     def owners() -> dict[int, str]:
         return dict.fromkeys((0, 1), RUN.replace("3 s", f"{next(age)} s"))
 
-    monkeypatch.setattr(cpu_use, "owners_of_cpus", owners)
+    monkeypatch.setattr(presence, "owners_of_cpus", owners)
 
     def sleep(seconds: float) -> None:
         slept.append(seconds)
@@ -263,7 +266,7 @@ def test_more_cores_of_a_device_are_none_of_others(
     eight: FakeTopology, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     assert not eight.present
-    monkeypatch.setattr(topology, "write_settings", lambda _namespace, _settings: None)
+    monkeypatch.setattr(netns, "write_settings", lambda _namespace, _settings: None)
     lab.up("linux-router@a")
     lab.up("linux-router@b")
     own = StateFile(tmp_path, "a")
@@ -380,7 +383,7 @@ def test_the_input_queue_is_set_back_when_the_last_lab_goes(
     lab.up("linux-router@a")
     lab.up("linux-router@b")
     for name in (first, "b" if first == "a" else "a"):
-        assert queue.read_text() == f"{input_queue.FRAMES}\n"
+        assert queue.read_text() == f"{machine.QUEUE_FRAMES}\n"
         lab.down(own_name=name)
     assert queue.read_text() == "1000\n"
 
@@ -391,14 +394,14 @@ def test_two_gateways_cannot_have_two_limits_of_connections(
     assert not eight.present
     limit = tmp_path / "conntrack_max"
     limit.write_text("1000000\n")
-    monkeypatch.setattr(tracking, "LIMIT", limit)
+    monkeypatch.setattr(nftables, "LIMIT", limit)
     nat = make_state(None).model_copy(update={"device": "nft-nat44"})
     StateFile(tmp_path).write(nat)
     eight.present |= {"tester", "dut"}
-    presence.check_limit(StateFile(tmp_path, "a"), 1_000_000)
+    orders.check_limit(StateFile(tmp_path, "a"), 1_000_000)
     with pytest.raises(SetupError, match="lab nft-nat44 would get 5,000, too"):
-        presence.check_limit(StateFile(tmp_path, "a"), 5_000)
-    presence.check_limit(StateFile(tmp_path), 5_000)
+        orders.check_limit(StateFile(tmp_path, "a"), 5_000)
+    orders.check_limit(StateFile(tmp_path), 5_000)
 
 
 def test_a_plan_is_as_it_is_without_others_where_they_leave_too_little(

@@ -7,13 +7,8 @@ import pytest
 from labstates import make_state
 
 from dutperf.errors import SetupError
-from dutperf.lab.state import (
-    Process,
-    StateFile,
-    find_process,
-    is_running,
-    this_process,
-)
+from dutperf.lab.processes import Process, find_process, is_running, this_process
+from dutperf.lab.state import StateFile
 
 
 def make_proc(

@@ -9,8 +9,8 @@ import pytest
 from labtools import TEST_NETWORKS, cross
 
 from dutperf import lab
-from dutperf.lab import daemons
-from dutperf.lab.devices.routing_table import static_routes
+from dutperf.lab.devices import daemons
+from dutperf.lab.devices.daemons import static_routes
 
 SHARED = ip_network("100.64.0.0/10")
 """RFC 6598: addresses that providers share behind their NATs."""

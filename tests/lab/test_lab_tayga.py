@@ -31,7 +31,8 @@ from dutperf import lab
 from dutperf.config.testbed import Testbed
 from dutperf.errors import SetupError
 from dutperf.lab.cpus import plan_cpus
-from dutperf.lab.state import Process, StateFile, is_running
+from dutperf.lab.processes import Process, is_running
+from dutperf.lab.state import StateFile
 from dutperf.protocol import Side
 
 pytestmark = [

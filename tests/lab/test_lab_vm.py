@@ -16,9 +16,11 @@ from livetools import measured_in_lab
 
 from dutperf import lab
 from dutperf.errors import SetupError
-from dutperf.lab import topology, virtual_machine
+from dutperf.lab import netns
 from dutperf.lab.cpus import plan_cpus
-from dutperf.lab.state import Process, StateFile, is_running
+from dutperf.lab.devices import virtual_machine
+from dutperf.lab.processes import Process, is_running
+from dutperf.lab.state import StateFile
 
 NAME = "linux-vm"
 
@@ -104,4 +106,4 @@ def test_what_the_guest_says_is_told_if_it_does_not_start(
     with pytest.raises(SetupError, match=r"No such device; .*cannot be configured"):
         lab.up(NAME)
     assert lab.running() == []
-    assert topology.leftovers(topology.NAMESPACES) == []
+    assert netns.leftovers(netns.NAMESPACES) == []

@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 
 from dutperf.errors import SetupError
-from dutperf.lab import virtual_machine, vm_image
-from dutperf.lab.devices.linux_vm import LINUX_VM
-from dutperf.lab.vhost_greeting import (
+from dutperf.lab import vm_image
+from dutperf.lab.devices import virtual_machine
+from dutperf.lab.devices.virtual_machine import (
     FEATURES,
     GET_FEATURES,
     GET_PROTOCOL_FEATURES,
     GET_RING_BASE,
+    LINUX_VM,
     Greeting,
 )
 

@@ -36,7 +36,7 @@ from livetools import (
     running_engine,
 )
 
-from dutperf.lab import input_queue, topology
+from dutperf.lab import machine, netns
 from dutperf.protocol import (
     DirectionResult,
     Driver,
@@ -135,7 +135,7 @@ def slow_router() -> Iterator[None]:
     chain = "add chain ip slow f { type filter hook forward priority 0; }"
     with kept_lab():
         text = f"add table ip slow\n{chain}\n{rules}\n"
-        command = ["ip", "netns", "exec", topology.DUT, "nft", "-f", "-"]
+        command = ["ip", "netns", "exec", netns.DUT, "nft", "-f", "-"]
         subprocess.run(command, input=text, text=True, check=True)
         yield
 
@@ -143,12 +143,12 @@ def slow_router() -> Iterator[None]:
 @contextlib.contextmanager
 def queue_of(frames: int) -> Iterator[None]:
     """The machine's input queues hold so many."""
-    before = input_queue.BACKLOG.read_text()
-    input_queue.BACKLOG.write_text(str(frames))
+    before = machine.BACKLOG.read_text()
+    machine.BACKLOG.write_text(str(frames))
     try:
         yield
     finally:
-        input_queue.BACKLOG.write_text(before)
+        machine.BACKLOG.write_text(before)
 
 
 @pytest.mark.usefixtures("slow_router")
@@ -157,7 +157,7 @@ def test_a_slow_router_loses_frames_and_does_not_stop_the_tester(
     tmp_path: Path, driver: Driver
 ) -> None:
     # A packet socket's ring must hold all that is sent while one frame waits.
-    queue = 500 if driver == "af_packet" else input_queue.FRAMES
+    queue = 500 if driver == "af_packet" else machine.QUEUE_FRAMES
     with queue_of(queue), lab_engine(tmp_path, driver) as engine:
         result = engine.measure(ROUTED.request())
     (stream,) = forward(result).streams

@@ -21,7 +21,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 
 from dutperf import lab
-from dutperf.lab.devices.known_answer_map import RULE
+from dutperf.lab.devices.known_answer import RULE
 from dutperf.results import CellResult, load_results
 
 pytestmark = [*needs_engine, pytest.mark.lab]

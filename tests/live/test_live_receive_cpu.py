@@ -24,9 +24,9 @@ from dutperf.config import PlannedTestbed
 from dutperf.config.labs import LabKeys
 from dutperf.config.testbed import Testbed
 from dutperf.errors import SetupError
-from dutperf.lab import cpu_use, receive_cpu, topology
+from dutperf.lab import device_cpu, netns, presence
 from dutperf.lab.cpus import CpuPlan
-from dutperf.lab.receive_cpu import threads
+from dutperf.lab.device_cpu import receive_threads
 from dutperf.lab.state import LabState, StateFile
 from dutperf.passport import keeping
 from dutperf.passport.making import Maker, default_grid
@@ -51,7 +51,7 @@ def lab_receiving_on(cpu: int) -> Iterator[Testbed]:
     """The lab kept; a run that finds it does as its state says."""
     assert lab.running() == [], "a lab is up: take it down before these tests"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cpu_use, "plan_cpus", lambda _usable: planned(cpu))
+        patch.setattr(presence, "plan_cpus", lambda _usable: planned(cpu))
         try:
             yield lab.up(NAME)
         finally:
@@ -92,24 +92,24 @@ def trials(output: Path, rate_fps: int) -> list[TrialRecord]:
 
 
 def test_threads_on_that_cpu_receive_until_the_lab_goes() -> None:
-    before = threads()
+    before = receive_threads()
     _, cpu = cpus(2)
     with lab_receiving_on(cpu) as testbed:
-        own = threads() - before
+        own = receive_threads() - before
         assert len(own) == 2
         for pid in own:
             assert os.sched_getaffinity(pid) == {cpu}
-            assert os.getpriority(os.PRIO_PROCESS, pid) == receive_cpu.NICE
+            assert os.getpriority(os.PRIO_PROCESS, pid) == device_cpu.NICE
         assert f"what it sends is taken in by CPU {cpu}" in testbed.description
         with lab.left_to_the_device():
             assert threaded() == {"0"}
         assert threaded() == {"1"}
-    assert threads() == before
+    assert receive_threads() == before
 
 
 def threaded() -> set[str]:
-    files = [f"/sys/class/net/{side}/threaded" for side in topology.SIDES]
-    return set(inside(topology.TESTER, "cat", *files).split())
+    files = [f"/sys/class/net/{side}/threaded" for side in netns.SIDES]
+    return set(inside(netns.TESTER, "cat", *files).split())
 
 
 @pytest.mark.parametrize(
@@ -124,16 +124,16 @@ def test_they_take_every_frame_in(tmp_path: Path, drivers: tuple[str, str]) -> N
             records = trials(tmp_path / str(number), 2000)
             assert "fail" not in {record.result.verdict.kind for record in records}
             frames = sum(received(record) for record in records)
-            assert sum(map(ran_ns, threads())) > LEAST_NS * frames > 0
+            assert sum(map(ran_ns, receive_threads())) > LEAST_NS * frames > 0
 
 
 def test_an_engine_that_comes_after_another_is_served_likewise() -> None:
     with lab_receiving_on(cpus(2)[1]):
-        before = threads()
+        before = receive_threads()
         lab.renew_receiving()
-        assert len(threads()) == len(before)
-        assert not threads() & before
-        assert {tuple(os.sched_getaffinity(pid)) for pid in threads()} == {
+        assert len(receive_threads()) == len(before)
+        assert not receive_threads() & before
+        assert {tuple(os.sched_getaffinity(pid)) for pid in receive_threads()} == {
             (cpus(2)[1],)
         }
 
@@ -149,7 +149,7 @@ def starved() -> Iterator[None]:
 
     def starve() -> None:
         while not done.wait(0.02):
-            for pid in threads():
+            for pid in receive_threads():
                 with contextlib.suppress(OSError):
                     os.setpriority(os.PRIO_PROCESS, pid, -5)
 
@@ -181,7 +181,7 @@ def test_what_they_have_no_time_for_is_not_the_devices_loss(tmp_path: Path) -> N
 def test_a_passport_has_both_figures(tmp_path: Path) -> None:
     plan = planned(cpus(2)[1])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cpu_use, "plan_cpus", lambda _usable: plan)
+        patch.setattr(presence, "plan_cpus", lambda _usable: plan)
         loop = keeping.check_loop(
             keeping.loop_of(
                 PlannedTestbed(lab=LabKeys(name=NAME), testbed=lab.plan(NAME))
@@ -200,7 +200,7 @@ def test_a_passport_has_both_figures(tmp_path: Path) -> None:
 def test_without_ethtool_the_lab_says_what_is_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cpu_use, "plan_cpus", lambda _usable: planned(cpus(2)[1]))
+    monkeypatch.setattr(presence, "plan_cpus", lambda _usable: planned(cpus(2)[1]))
     monkeypatch.setattr("shutil.which", lambda name: name != "ethtool" or None)
     with pytest.raises(SetupError, match="ethtool is missing"):
         lab.up(NAME)

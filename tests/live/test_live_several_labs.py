@@ -19,7 +19,8 @@ from labtools import (
 from livetools import SHORT, Running, command, dutperf, needs_engine
 
 from dutperf import busy, lab
-from dutperf.lab.state import StateFile, is_running
+from dutperf.lab.processes import is_running
+from dutperf.lab.state import StateFile
 from dutperf.results import load_results
 
 pytestmark = [*needs_engine, pytest.mark.lab]

@@ -10,18 +10,10 @@ from pathlib import Path
 import pytest
 
 from dutperf.config.testbed import Testbed
-from dutperf.lab import (
-    LABS,
-    LabDevice,
-    cpu_use,
-    input_queue,
-    lifecycle,
-    machine,
-    presence,
-    topology,
-)
+from dutperf.lab import LABS, LabDevice, lifecycle, machine, netns, presence, topology
 from dutperf.lab.cpus import CpuPlan
-from dutperf.lab.state import LabState, Process, StateFile
+from dutperf.lab.processes import Process
+from dutperf.lab.state import LabState, StateFile
 
 
 class FakeTopology:
@@ -47,17 +39,18 @@ class FakeTopology:
 def fake_topology(monkeypatch: pytest.MonkeyPatch, directory: Path) -> FakeTopology:
     """In place of the kernel's; the labs' files are in ``directory``."""
     fake = FakeTopology()
-    for name in ("build", "clear", "existing"):
-        monkeypatch.setattr(topology, name, getattr(fake, name))
-    monkeypatch.setattr(topology, "read_settings", lambda _namespace, _paths: {})
-    monkeypatch.setattr(topology, "leftovers", fake.existing)
-    monkeypatch.setattr(topology, "check_machine", lambda: None)
+    monkeypatch.setattr(topology, "build", fake.build)
+    for name in ("clear", "existing"):
+        monkeypatch.setattr(netns, name, getattr(fake, name))
+    monkeypatch.setattr(netns, "read_settings", lambda _namespace, _paths: {})
+    monkeypatch.setattr(netns, "leftovers", fake.existing)
+    monkeypatch.setattr(netns, "check_machine", lambda: None)
     monkeypatch.setattr(machine, "NEIGHBOUR_LIMITS", ())
-    monkeypatch.setattr(input_queue, "BACKLOG", directory / "backlog")
-    monkeypatch.setattr(input_queue, "find_kernel_thread", lambda _name: None)
-    for module in (lifecycle, presence, cpu_use):
+    monkeypatch.setattr(machine, "BACKLOG", directory / "backlog")
+    monkeypatch.setattr(machine, "find_kernel_thread", lambda _name: None)
+    for module in (lifecycle, presence):
         monkeypatch.setattr(module, "StateFile", partial(StateFile, directory))
-    monkeypatch.setattr(cpu_use, "owners_of_cpus", dict)
+    monkeypatch.setattr(presence, "owners_of_cpus", dict)
     return fake
 
 

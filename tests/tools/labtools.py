@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Self
 
 import pytest
-from pyroute2 import netns
+from pyroute2 import netns as kernel_netns
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import (
     ICMPv6ND_NA,
@@ -33,10 +33,11 @@ from scapy.packet import Packet, Raw
 
 from dutperf.config.testbed import Testbed
 from dutperf.interruption import postponed_signals
-from dutperf.lab import input_queue, topology
+from dutperf.lab import machine, netns
 from dutperf.lab.cpus import plan_cpus
 from dutperf.lab.machine import NEIGHBOUR_LIMITS
-from dutperf.lab.state import Process, StateFile
+from dutperf.lab.processes import Process
+from dutperf.lab.state import StateFile
 from dutperf.protocol import IpVersion, Side
 
 PAYLOAD = b"dutperf lab test"
@@ -63,7 +64,7 @@ class Wire:
     def __init__(self, namespace: str | None, interface: str | None = None) -> None:
         packet = (socket.AF_PACKET, socket.SOCK_RAW, ALL_FRAMES)
         with postponed_signals():  # pyroute2 forks, and ends its child by SIGTERM
-            self._socket = netns.create_socket(namespace, *packet, flags=0)
+            self._socket = kernel_netns.create_socket(namespace, *packet, flags=0)
         # Room for a trial's frames, which are read when it is over.
         self._socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 16 << 20)
         if interface is not None:
@@ -117,9 +118,9 @@ def is_test_frame(frame: bytes) -> bool:
 
 def leftovers() -> list[Path]:
     """What is left of any lab: namespace files, the state file, the DUT's files."""
-    paths = [topology.NETNS_DIRECTORY / name for name in topology.NAMESPACES]
-    for name in topology.NAMESPACES:
-        paths += topology.NETNS_DIRECTORY.glob(f"{name}-*")
+    paths = [netns.NETNS_DIRECTORY / name for name in netns.NAMESPACES]
+    for name in netns.NAMESPACES:
+        paths += netns.NETNS_DIRECTORY.glob(f"{name}-*")
     files = (StateFile().path, StateFile().dut_directory)
     named = StateFile(name="a").home.parent.glob("*")
     return [p for p in (*paths, *files, *named) if p.exists()]
@@ -135,8 +136,8 @@ def queue_and_nice() -> tuple[int, int | None]:
 
     None if the DUT has no CPU of its own, or the thread is not to be seen.
     """
-    frames = int(input_queue.BACKLOG.read_text())
-    thread = input_queue.find_kernel_thread(f"ksoftirqd/{plan_cpus().dut}")
+    frames = int(machine.BACKLOG.read_text())
+    thread = machine.find_kernel_thread(f"ksoftirqd/{plan_cpus().dut}")
     if thread is None:
         return frames, None
     return frames, os.getpriority(os.PRIO_PROCESS, thread.pid)

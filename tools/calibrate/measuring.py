@@ -24,7 +24,7 @@ from dutperf.doctor import examine
 from dutperf.doctor.machine_checks import engine_offset_ns
 from dutperf.errors import EngineError, InputError, SetupError
 from dutperf.interruption import postponed_signals
-from dutperf.lab import topology
+from dutperf.lab import netns, topology
 from dutperf.lab.cpus import plan_cpus
 from dutperf.lab.refdut_socket import (
     Behaviour,
@@ -346,8 +346,8 @@ def held_back(point: Point) -> Iterator[None]:
 def _put_before_wire(discipline: str, **options: object) -> None:
     with (
         postponed_signals(),  # pyroute2 forks, and ends its child by SIGTERM
-        topology.kernel_errors(f"change the queue before the lab's {_HELD_BACK} wire"),
-        topology.rtnetlink(topology.TESTER) as tester,
+        netns.kernel_errors(f"change the queue before the lab's {_HELD_BACK} wire"),
+        netns.rtnetlink(netns.TESTER) as tester,
     ):
         (index,) = tester.link_lookup(ifname=_HELD_BACK)
         tester.tc("replace", discipline, index=index, **options)

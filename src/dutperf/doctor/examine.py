@@ -25,7 +25,7 @@ from dutperf.doctor.machine_checks import (
 )
 from dutperf.doctor.port_checks import Ask, ask, port_checks, version_check
 from dutperf.engine.process import existing_cpus
-from dutperf.lab import topology
+from dutperf.lab import netns
 from dutperf.lab.cpus import plan_cpus
 from dutperf.lab.presence import present
 
@@ -80,4 +80,4 @@ def examine(
 def _namespaces() -> tuple[str, ...]:
     """Those that labs have: the nameless one's, and those of labs with names."""
     named = (name for _, state in present() for name in state.namespaces)
-    return tuple(dict.fromkeys([*topology.NAMESPACES, *named]))
+    return tuple(dict.fromkeys([*netns.NAMESPACES, *named]))

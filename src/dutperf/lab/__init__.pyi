@@ -1,4 +1,4 @@
-from .cpu_use import check_cpus, runs
+from .device_cpu import left_to_the_device
 from .devices import LABS, LabDevice
 from .lifecycle import (
     attached,
@@ -18,8 +18,7 @@ from .orders import (
     limit_connections,
     watch_device,
 )
-from .presence import LabStatus, running
-from .receive_cpu import left_to_the_device
+from .presence import LabStatus, check_cpus, running, runs
 from .refdut_socket import KnownAnswer, read_behaviour
 
 __all__ = [

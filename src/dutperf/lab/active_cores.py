@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from dutperf.errors import DutperfError, InputError, SetupError
-from dutperf.lab import cpu_use, topology
+from dutperf.lab import netns, presence
 from dutperf.lab.cpus import CpuPlan, dut_cpus, rps_mask
 from dutperf.lab.devices import device_of
 from dutperf.lab.state import LabState, StateFile
@@ -39,8 +39,8 @@ def set_cores(number: int, file: StateFile = StateFile()) -> list[int]:  # noqa:
         own, more = cpus[:number], tuple(cpus[1:number])
         file.write(state.model_copy(update={"more_dut_cpus": more}))
     for namespace, wires in device_of(state).interfaces.items():
-        settings = {topology.steering_path(wire): rps_mask(*own) for wire in wires}
-        topology.write_settings(namespace, settings)
+        settings = {netns.steering_path(wire): rps_mask(*own) for wire in wires}
+        netns.write_settings(namespace, settings)
     return own
 
 
@@ -53,7 +53,7 @@ def _spare(file: StateFile, state: LabState) -> list[int]:
         main=worker if main is None else main,
         receive=state.receive_cpu,
     )
-    others = set() if state.shares_cpus else cpu_use.holders(file).keys()
+    others = set() if state.shares_cpus else presence.holders(file).keys()
     usable = os.sched_getaffinity(0) - (others - state.device_cpus - state.tester_cpus)
     return dut_cpus(plan, usable)
 

@@ -9,28 +9,33 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterator
+from typing import Any
 
-from dutperf.config.testbed import DeviceFacts
-from dutperf.lab import (
-    chain,
-    input_queue,
+from dutperf.config.encapsulation import SideEncapsulation
+from dutperf.config.labs import LabKeys
+from dutperf.config.map_rule import MapRule
+from dutperf.config.side import SideConfig
+from dutperf.config.testbed import DeviceFacts, Testbed
+from dutperf.lab import machine, netns
+from dutperf.lab.cpus import CpuPlan, cpus_of_mask
+from dutperf.lab.devices import (
+    LabDevice,
+    device_of,
     nftables,
-    topology,
-    tracking,
+    two_boxes,
     virtual_machine,
 )
-from dutperf.lab.cpus import CpuPlan, cpus_of_mask
-from dutperf.lab.devices import LabDevice, device_of
-from dutperf.lab.devices.linux_firewall import FILTERS
+from dutperf.lab.devices.nftables import FILTERS
 from dutperf.lab.presence import others
 from dutperf.lab.state import LabState, StateFile
+from dutperf.protocol import Encapsulation, Side, VlanTag
 
 
 def planned(device: LabDevice, cpus: CpuPlan) -> str:
     """The device as the lab would make it; nothing is up."""
     place = cpus.describe() if device.is_kernel else cpus.describe_process()
     filters = [] if device.filters is None else [_filters([device.filters])]
-    tracked = [tracking.planned(device.tracking)] if device.tracking else []
+    tracked = [nftables.planned_tracking(device.tracking)] if device.tracking else []
     cpu = cpus.receive if device.wired else None
     received = [] if cpu is None else [_receiving(cpu)]
     return ", ".join(
@@ -71,7 +76,7 @@ def facts(device: LabDevice, cpus: CpuPlan) -> DeviceFacts:
 
 def filters_now(device: LabDevice) -> list[int]:
     """How many filters the firewall has, for each IP version."""
-    counts = nftables.count_rules(device.namespaces[0], FILTERS[0].name)
+    counts = netns.count_rules(device.namespaces[0], FILTERS[0].name)
     return [counts.get(table.family, 0) for table in FILTERS]
 
 
@@ -98,7 +103,7 @@ def _filters(counts: list[int]) -> str:
 
 def _now(state: LabState) -> Iterator[str]:
     device = device_of(state)
-    yield from chain.ways_now(device)
+    yield from two_boxes.ways_now(device)
     yield from _shared(state)
     if state.receive_cpu is not None:
         yield _receiving(state.receive_cpu)
@@ -107,9 +112,9 @@ def _now(state: LabState) -> Iterator[str]:
         return
     yield _steering(state)
     if device.tracking:
-        shown = topology.read_settings(device.namespaces[-1], tracking.SHOWN)
-        yield tracking.present(shown)
-    yield input_queue.describe(state.dut_cpu, state.settings, state.priorities)
+        shown = netns.read_settings(device.namespaces[-1], nftables.SHOWN)
+        yield nftables.present_tracking(shown)
+    yield machine.describe_queue(state.dut_cpu, state.settings, state.priorities)
 
 
 def _shared(state: LabState) -> Iterator[str]:
@@ -142,8 +147,8 @@ def _steering(state: LabState) -> str:
     device = device_of(state)
     steered: dict[str, str] = {}
     for namespace, wires in device.interfaces.items():
-        paths = {wire: topology.steering_path(wire) for wire in wires}
-        shown = topology.read_settings(namespace, list(paths.values()))
+        paths = {wire: netns.steering_path(wire) for wire in wires}
+        shown = netns.read_settings(namespace, list(paths.values()))
         for wire, path in paths.items():
             cpus = _listed(cpus_of_mask(shown.get(path, "0")))
             end = wire if wire in device.homes else f"{wire} of {namespace}"
@@ -160,3 +165,40 @@ def _steering(state: LabState) -> str:
 
 def _listed(cpus: list[int]) -> str:
     return ", ".join(map(str, cpus))
+
+
+# The testbed that a lab is, with its device as the lab makes it.
+
+
+def testbed_of(device: LabDevice, cpus: CpuPlan, keys: LabKeys) -> Testbed:
+    """As it will be; what may change of its device is read once it is up."""
+    return Testbed(
+        name=keys.testbed_name,
+        description=planned(device, cpus),
+        device=facts(device, cpus),
+        namespace=device.tester,
+        cores=[cpus.worker],
+        main_core=cpus.main,
+        left=_tagged("left", device.left, keys),
+        right=_tagged("right", device.right, keys),
+        translates=device.translates,
+        hops=device.hops,
+        translated_hops=device.translated_hops,
+        hooks=device.hooks,
+        routing=device.routing,
+    )
+
+
+def _tagged(name: Side, side: SideConfig, keys: LabKeys) -> SideConfig:
+    """With the VLAN tags and outer headers that the device is told to have there."""
+    told = keys.behaviour or {}
+    tags = [VlanTag.model_validate(tag) for tag in told.get("vlan", {}).get(name, [])]
+    tunnel = told.get("encapsulation", {}).get(name)
+    update: dict[str, Any] = {"vlan": tags} if tags else {}
+    if tunnel:
+        devices = Encapsulation.model_validate(tunnel)
+        rule = told.get("map", {}).get(name)
+        update["encapsulation"] = SideEncapsulation.at_other_end(
+            devices, MapRule.model_validate(rule) if rule else None
+        )
+    return side.model_copy(update=update)

@@ -18,28 +18,32 @@ from dutperf.config.testbed import Testbed
 from dutperf.errors import BusyError, InputError, SetupError
 from dutperf.interruption import postponed_signals, terminate_as_interrupt
 from dutperf.lab import (
-    chain,
-    cpu_use,
-    daemons,
     description,
-    inheritance,
-    input_queue,
+    device_cpu,
     machine,
-    open_vswitch,
+    netns,
+    presence,
     processes,
-    receive_cpu,
-    refdut,
     topology,
-    tracking,
-    translator,
-    virtual_machine,
 )
 from dutperf.lab.cpus import CpuPlan
-from dutperf.lab.devices import LABS, LabDevice, device_of, linux_firewall
+from dutperf.lab.description import testbed_of
+from dutperf.lab.devices import (
+    LABS,
+    LabDevice,
+    daemons,
+    device_of,
+    known_answer,
+    linux_firewall,
+    nftables,
+    open_vswitch,
+    translators,
+    two_boxes,
+    virtual_machine,
+)
 from dutperf.lab.devices.known_answer import KNOWN_ANSWER
-from dutperf.lab.own_testbed import testbed_of
+from dutperf.lab.orders import check_limit
 from dutperf.lab.presence import (
-    check_limit,
     in_use,
     is_in_use_elsewhere,
     is_there,
@@ -49,8 +53,9 @@ from dutperf.lab.presence import (
     present,
     running,
 )
+from dutperf.lab.processes import Process, is_running, this_process
 from dutperf.lab.refdut_socket import Behaviour
-from dutperf.lab.state import LabState, Process, StateFile, is_running, this_process
+from dutperf.lab.state import LabState, StateFile, hand_over
 
 _INTERRUPTED = "interrupted: the lab is finished, then taken down; a moment"
 
@@ -73,7 +78,7 @@ def up(given: str | LabKeys, *, share: bool = False) -> Testbed:
     keys = lab_keys(given)
     device = _device(keys)
     file = StateFile(name=keys.own_name)
-    topology.check_machine()
+    netns.check_machine()
 
     def attempt() -> Testbed:
         with file.locked():
@@ -161,7 +166,7 @@ def renew_receiving(own_name: str | None = None) -> None:
     with file.locked():  # it tells its threads from those of no other lab
         state = file.read()
         if state is not None and state.receive_cpu is not None:
-            receive_cpu.move(device_of(state), state.receive_cpu)
+            device_cpu.move_receiving(device_of(state), state.receive_cpu)
 
 
 @contextmanager
@@ -178,7 +183,7 @@ def session(given: str | LabKeys) -> Iterator[Testbed]:
     keys = lab_keys(given)
     device = _device(keys)
     file = StateFile(name=keys.own_name)
-    topology.check_machine()
+    netns.check_machine()
 
     def attempt() -> LabState:
         with file.locked():
@@ -187,7 +192,7 @@ def session(given: str | LabKeys) -> Iterator[Testbed]:
     with terminate_as_interrupt():
         try:
             state = busy.once_free(attempt)
-            with cpu_use.owned(file):
+            with presence.owned(file):
                 yield _as_it_is(state)
         finally:
             with postponed_signals(), file.locked():
@@ -239,13 +244,13 @@ def check(given: str | LabKeys) -> None:
             raise in_use(there)
     if busy.choice() != "share":
         with suppress(BusyError):
-            cpu_use.choose(file)
+            presence.choose(file)
 
 
 @contextmanager
 def _held(file: StateFile, testbed: Testbed) -> Iterator[Testbed]:
     """``testbed`` of a lab that is kept, with the CPUs of its device."""
-    with cpu_use.owned(file):
+    with presence.owned(file):
         yield testbed
 
 
@@ -267,7 +272,7 @@ def down(
     if keys is not None:
         _device(keys)
         own_name = own_name or keys.own_name
-    topology.check_machine()
+    netns.check_machine()
     with StateFile().locked():
         if all_ and keys is None and own_name is None:
             files = StateFile().all()
@@ -297,13 +302,13 @@ def plan(given: str | LabKeys) -> Testbed:
     keys = lab_keys(given)
     device = _device(keys)
     if keys.behaviour is not None:
-        refdut.check(keys.behaviour)
+        known_answer.check(keys.behaviour)
     return testbed_of(device, planned_cpus(keys.own_name), keys)
 
 
 def planned_cpus(own_name: str | None = None) -> CpuPlan:
     """Those that a lab of that name would have now."""
-    return cpu_use.plan(StateFile(name=own_name))
+    return presence.plan(StateFile(name=own_name))
 
 
 def dut_alive(name: str) -> bool:
@@ -349,7 +354,7 @@ def _bring_up(
     share = share or busy.choice() == "share"
     _sweep()
     _make_room(file, device)
-    cpus = cpu_use.shared() if share else cpu_use.choose(file)
+    cpus = presence.shared() if share else presence.choose(file)
     _check_programs(device, cpus)
     if device.tracking:
         check_limit(file, device.tracking.connections)
@@ -397,23 +402,28 @@ def _build(
     file.make_dut_directory()
     files = file.dut_directory
     if device.tracking:
-        update(settings=(*state.settings, *tracking.limit(device.tracking.connections)))
+        update(
+            settings=(
+                *state.settings,
+                *nftables.settings_for(device.tracking.connections),
+            )
+        )
     machine.change_settings(state.settings)
     if device.is_kernel:
-        changes = input_queue.plan(cpus.dut)
+        changes = machine.queue_changes(cpus.dut)
         update(
             settings=(*state.settings, *changes.settings),
             priorities=changes.priorities,
         )
-        input_queue.apply(changes)
+        machine.apply_changes(changes)
     topology.build(device, cpus)
     if len(device.boxes) > 1:
-        chain.join(device, cpus)
+        two_boxes.join(device, cpus)
     if cpus.receive is not None and device.wired:
-        moved = receive_cpu.move(device, cpus.receive)
+        moved = device_cpu.move_receiving(device, cpus.receive)
         update(receive_cpu=cpus.receive if moved else None)
     for home, each in device.translators.items():
-        translator.start(each, home, cpus.dut, files, record)
+        translators.start(each, home, cpus.dut, files, record)
     for daemon in device.daemons:
         daemons.start(daemon, device.namespaces[0], cpus.dut, files, record)
     if device.rules:
@@ -426,28 +436,28 @@ def _build(
     if device.guest:
         virtual_machine.start(device, cpus.dut, files, record)
     if device.answers:
-        refdut.start(device, cpus, files, record)
+        known_answer.start(device, cpus, files, record)
     return state
 
 
 def _tell(file: StateFile, behaviour: Behaviour | None) -> None:
     if behaviour is not None:
-        refdut.tell(file.dut_directory, behaviour)
+        known_answer.tell(file.dut_directory, behaviour)
 
 
 def _check_programs(device: LabDevice, cpus: CpuPlan) -> None:
     if device.translators:
-        topology.check_program("tayga", "tayga")
+        netns.check_program("tayga", "tayga")
     for daemon in device.daemons:
-        topology.check_program(daemon.program, daemon.package)
+        netns.check_program(daemon.program, daemon.package)
     if device.daemons or (device.wired and cpus.receive is not None):
-        topology.check_program("ethtool", "ethtool")
+        netns.check_program("ethtool", "ethtool")
     if device.rules:
         open_vswitch.check_programs()
     if device.guest:
         virtual_machine.check()
     if device.answers:
-        refdut.check_program()
+        known_answer.check_program()
 
 
 def _sweep() -> None:
@@ -463,7 +473,7 @@ def _make_room(file: StateFile, device: LabDevice) -> None:
         if is_usable(before) or is_in_use_elsewhere(before):
             raise in_use(before)
         _clear(file, before)
-    taken = topology.leftovers((device.tester, *device.namespaces))
+    taken = netns.leftovers((device.tester, *device.namespaces))
     if taken:
         raise SetupError(
             f"network namespace {' and '.join(taken)} exists, not made by dutperf",
@@ -474,12 +484,12 @@ def _make_room(file: StateFile, device: LabDevice) -> None:
 
 def _clear(file: StateFile, state: LabState) -> None:
     with postponed_signals():
-        state = inheritance.hand_over(state, others(file))
+        state = hand_over(state, others(file))
         for process in state.processes:
             processes.end(process)
-        topology.clear(state.namespaces)
+        netns.clear(state.namespaces)
         machine.restore_settings(state.settings)
-        input_queue.restore_priorities(state.priorities)
+        machine.restore_priorities(state.priorities)
         file.remove()
 
 

@@ -6,21 +6,19 @@ from functools import partial
 from pathlib import Path
 
 from dutperf.errors import SetupError
-from dutperf.lab import (
-    device_drops,
-    input_queue,
-    machine,
-    own_queue,
-    receive_cpu,
-    refdut,
-    topology,
-    tracking,
-    translator,
-)
+from dutperf.lab import device_cpu, machine, netns, refdut_socket
 from dutperf.lab.device_cpu import DeviceCpuWatch
-from dutperf.lab.devices import LABS, device_of, linux_vm, open_flow
+from dutperf.lab.devices import (
+    LABS,
+    device_of,
+    known_answer,
+    nftables,
+    open_vswitch,
+    translators,
+    virtual_machine,
+)
 from dutperf.lab.devices.known_answer import KNOWN_ANSWER
-from dutperf.lab.presence import check_limit, is_whole
+from dutperf.lab.presence import is_whole, others
 from dutperf.lab.refdut_socket import KnownAnswer, control_socket
 from dutperf.lab.state import LabState, StateFile
 
@@ -37,30 +35,30 @@ def watch_device(own_name: str | None = None) -> DeviceCpuWatch | None:
     device = device_of(state)
     own_processes = partial(_processes, file)
     apart = state.receive_cpu is not None
-    sent = partial(receive_cpu.sent, device) if apart else dict
+    sent = partial(device_cpu.frames_sent, device) if apart else dict
     if device.answers:
         control = control_socket(file.dut_directory)
         return DeviceCpuWatch(
             state.dut_cpu,
             own_processes,
-            refdut.ring_frames(device),
+            known_answer.ring_frames(device),
             sent=sent,
-            own_frames=partial(own_queue.frames, control),
+            own_frames=partial(refdut_socket.queue_told, control),
         )
     if device.rules:
-        return DeviceCpuWatch(state.dut_cpu, own_processes, open_flow.RING_FRAMES)
+        return DeviceCpuWatch(state.dut_cpu, own_processes, open_vswitch.RING_FRAMES)
     if device.guest:
-        return DeviceCpuWatch(state.dut_cpu, own_processes, linux_vm.RING_FRAMES)
-    thread = input_queue.server_of(state.dut_cpu)
-    frames = [input_queue.length() or input_queue.FRAMES]
+        return DeviceCpuWatch(state.dut_cpu, own_processes, virtual_machine.RING_FRAMES)
+    thread = machine.server_of(state.dut_cpu)
+    frames = [machine.queue_length() or machine.QUEUE_FRAMES]
     for home, each in device.translators.items():
-        frames.append(translator.queue_frames(each, home))
+        frames.append(translators.queue_frames(each, home))
     threads = [] if thread is None else [thread.pid]
     return DeviceCpuWatch(
         state.dut_cpu,
         lambda: [*threads, *own_processes()],
         min(frames),
-        drops=partial(device_drops.read, device, sent=not apart),
+        drops=partial(device_cpu.drops, device, sent=not apart),
         sent=sent,
     )
 
@@ -100,13 +98,28 @@ def limit_connections(
         gateway = device_of(state).namespaces[-1]
         if connections is not None:
             check_limit(file, connections)
-            settings = tracking.with_limit(state.settings, connections)
+            settings = nftables.with_limit(state.settings, connections)
             file.write(state.model_copy(update={"settings": settings}))
             machine.change_settings(settings)
         if udp_timeout_s is not None:
-            topology.write_settings(gateway, tracking.timeouts(udp_timeout_s))
-    shown = topology.read_settings(gateway, tracking.SHOWN)
+            netns.write_settings(gateway, nftables.timeouts(udp_timeout_s))
+    shown = netns.read_settings(gateway, nftables.SHOWN)
     return "\n".join(f"{Path(path).name} {value}" for path, value in shown.items())
+
+
+def check_limit(file: StateFile, connections: int) -> None:
+    """The machine has one limit of connections, for the gateways of all labs.
+
+    Raises:
+        SetupError: another lab's gateway would get this one, too.
+    """
+    gateways = [s.title for _, s in others(file) if LABS[s.device].tracking]
+    if gateways and nftables.settings_for(connections):
+        raise SetupError(
+            f"the kernel has one limit of connections for all labs, and lab "
+            f"{gateways[0]} would get {connections:,}, too",
+            "take that one down first, see 'dutperf lab status'",
+        )
 
 
 def known_answer_device(own_name: str | None = None) -> KnownAnswer:
@@ -131,5 +144,5 @@ def _instead(file: StateFile, state: LabState | None) -> str:
         return "no lab is up" if file.name is None else f"no lab {file.name} is up"
     if not LABS[state.device].answers:
         return f"the lab that is up is {state.device}"
-    log = refdut.log_of(file.dut_directory)
+    log = known_answer.log_of(file.dut_directory)
     return f"it has ended; its last words are in {log}"

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from dutperf import busy
 from dutperf.busy import WAITING
+from dutperf.config.testbed import Testbed
+from dutperf.engine.ownership import owned_cpus, owners_of_cpus
 from dutperf.errors import BusyError, SetupError
-from dutperf.lab import topology, tracking
-from dutperf.lab.devices import LABS
-from dutperf.lab.state import (
-    LabState,
-    StateFile,
-    is_running,
-    this_process,
-)
+from dutperf.lab import netns
+from dutperf.lab.cpus import CpuPlan, plan_cpus
+from dutperf.lab.processes import is_running, this_process
+from dutperf.lab.state import LabState, StateFile
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def running() -> list[LabStatus]:
 
 
 def _status(state: LabState) -> LabStatus:
-    namespaces = tuple(topology.existing(state.namespaces))
+    namespaces = tuple(netns.existing(state.namespaces))
     return LabStatus(
         name=state.device,
         since=state.since,
@@ -105,7 +106,7 @@ def others(than: StateFile, *, all_: bool = False) -> list[tuple[StateFile, LabS
 
 def is_whole(state: LabState) -> bool:
     """Whether all of it is there, as it was made."""
-    namespaces = topology.existing(state.namespaces)
+    namespaces = netns.existing(state.namespaces)
     return len(namespaces) == len(state.namespaces) and all(
         map(is_running, state.processes)
     )
@@ -118,7 +119,7 @@ def is_usable(state: LabState) -> bool:
 
 def is_there(state: LabState) -> bool:
     """Whether any of it is there, and may work: a broken lab's device may spin."""
-    return bool(topology.existing(state.namespaces)) or any(
+    return bool(netns.existing(state.namespaces)) or any(
         map(is_running, state.processes)
     )
 
@@ -150,16 +151,125 @@ def in_use(state: LabState) -> SetupError:
     )
 
 
-def check_limit(file: StateFile, connections: int) -> None:
-    """The machine has one limit of connections, for the gateways of all labs.
+# Which CPUs a lab gets, and who has the others.
+#
+# a run          holds locks: its engine's CPUs, and those of its lab's device
+# a lab in use   is its owner's with all of its CPUs
+# a lab kept     has its device's CPUs; its tester's are anybody's while it is idle
+
+
+_LEAST = 2
+"""One for the tester, one for its device; a machine that has but one shares it."""
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who has a CPU; ``ends``: a process, which gives it back when it ends."""
+
+    who: str
+    ends: bool
+
+
+def holders(file: StateFile, *, all_: bool = False) -> dict[int, Holder]:
+    """The CPUs that others have than the lab of ``file``; ``all_``: see ``present``."""
+    found: dict[int, Holder] = {}
+    for _, state in others(file, all_=all_):
+        whose = f"process {state.owner.pid}" if state.owner else "kept"
+        holder = Holder(f"lab {state.title} ({whose})", state.owner is not None)
+        found |= dict.fromkeys(state.device_cpus | state.tester_cpus, holder)
+    runs = owners_of_cpus().items()
+    return found | {cpu: Holder(owner, ends=True) for cpu, owner in runs}
+
+
+def runs() -> dict[str, list[int]]:
+    """The processes that measure now, and their CPUs."""
+    return _by_owner(owners_of_cpus())
+
+
+def _by_owner(owners: Mapping[int, str]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for cpu in sorted(owners):
+        found.setdefault(owners[cpu], []).append(cpu)
+    return found
+
+
+def choose(file: StateFile) -> CpuPlan:
+    """The CPUs of a lab that is to be made.
 
     Raises:
-        SetupError: another lab's gateway would get this one, too.
+        BusyError: others have too many, until they end.
+        SetupError: others have too many, or there is a lab of another version.
     """
-    gateways = [s.title for _, s in others(file) if LABS[s.device].tracking]
-    if gateways and tracking.limit(connections):
-        raise SetupError(
-            f"the kernel has one limit of connections for all labs, and lab "
-            f"{gateways[0]} would get {connections:,}, too",
-            "take that one down first, see 'dutperf lab status'",
-        )
+    usable = os.sched_getaffinity(0)
+    had = holders(file, all_=True)
+    free = usable - had.keys()
+    least = min(_LEAST, len(usable))
+    if len(free) < least:
+        raise _too_few(file, free, {c: had[c] for c in sorted(usable & had.keys())})
+    return plan_cpus(free)
+
+
+def plan(file: StateFile) -> CpuPlan:
+    """As ``choose``; where others have too many, as if there were no others."""
+    usable = os.sched_getaffinity(0)
+    least = min(_LEAST, len(usable))
+    if busy.choice() == "share":
+        return shared()
+    free = usable - holders(file).keys()
+    return plan_cpus(free if len(free) >= least else usable)
+
+
+def shared() -> CpuPlan:
+    """As if there were no others."""
+    return plan_cpus(os.sched_getaffinity(0))
+
+
+def check_cpus(testbed: Testbed) -> None:
+    """Of a testbed that is no lab: no lab's device works where it sends and receives.
+
+    One that a process uses has locks on these CPUs, too, which the engine meets.
+
+    Raises:
+        SetupError: one does.
+    """
+    if busy.choice() == "share":
+        return
+    for _, state in present():
+        taken = set(testbed.cores) & state.device_cpus
+        if taken and is_there(state) and state.namespaces[0] != testbed.namespace:
+            named = f" --name {state.name}" if state.name else ""
+            raise SetupError(
+                f"testbed {testbed.name} sends on CPU {min(taken)}, where the device "
+                f"of lab {state.title} works",
+                f"take the lab down: dutperf lab down{named}; or give other cores",
+            )
+
+
+def owned(file: StateFile) -> AbstractContextManager[None]:
+    """The CPUs of the lab's device are nobody else's in the context.
+
+    Those that are the tester's, too, the engine takes when it starts.
+
+    Raises:
+        BusyError: another process has one.
+    """
+    state = file.read()
+    return owned_cpus(state.device_cpus - state.tester_cpus if state else ())
+
+
+def _too_few(
+    file: StateFile, free: Collection[int], had: Mapping[int, Holder]
+) -> SetupError:
+    named = "the lab" if file.name is None else f"lab {file.name}"
+    whose = _by_owner({cpu: holder.who for cpu, holder in had.items()})
+    told = "; ".join(
+        f"CPU {', '.join(map(str, cpus))}: {who}" for who, cpus in whose.items()
+    )
+    message = (
+        f"{named} needs {_LEAST} CPUs that nobody else has, one for the tester and one "
+        f"for its device; free: {', '.join(map(str, sorted(free))) or 'none'}; {told}"
+    )
+    sharing = "share them, and results say so: dutperf lab up NAME --share-cpus"
+    if any(holder.ends for holder in had.values()):
+        return BusyError(message, f"{busy.WAITING}; or {sharing}")
+    return SetupError(message, f"take another lab down, see 'lab status'; or {sharing}")

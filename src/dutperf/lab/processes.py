@@ -16,15 +16,54 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from dutperf.errors import SetupError
-from dutperf.lab.state import Process, find_process, is_running
+from pydantic import BaseModel, ConfigDict
 
+from dutperf.errors import SetupError
+
+PROC = Path("/proc")
 START_TIMEOUT_S = 60.0
 """A machine that is full of other work takes ten; one that ended is told at once."""
 END_TIMEOUT_MS = 5000
 _START_POLL_S = 0.02
 
 _WAIT_AND_BECOME = 'read -r line && exec "$@" </dev/null'
+
+
+class Process(BaseModel):
+    """A process, told apart from any other that had or will have its number."""
+
+    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
+
+    pid: int
+    start_ticks: int
+    boot_id: str
+
+
+def find_process(pid: int, proc: Path = PROC) -> Process | None:
+    """The process that has this number now; None if there is none or it is dead."""
+    try:
+        stat = (proc / str(pid) / "stat").read_text("ascii", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # Field 2, the program's name, may hold blanks and brackets: count from its end.
+    fields = stat.rpartition(")")[2].split()
+    if fields[0] in "ZX":
+        return None
+    boot_id = (proc / "sys/kernel/random/boot_id").read_text("ascii").strip()
+    return Process(pid=pid, start_ticks=int(fields[19]), boot_id=boot_id)
+
+
+def this_process() -> Process:
+    """The calling process as an owner."""
+    owner = find_process(os.getpid())
+    if owner is None:
+        raise SetupError("/proc does not show this process", "mount /proc")
+    return owner
+
+
+def is_running(process: Process, proc: Path = PROC) -> bool:
+    """Whether the very process that is meant still runs."""
+    return find_process(process.pid, proc) == process
 
 
 def start(

@@ -8,17 +8,65 @@ measurement with the account: they must agree to the frame.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from dutperf.errors import InputError, SetupError
-from dutperf.lab import own_queue
 from dutperf.lab.asking import ask
 from dutperf.plain_files import read_plain
 from dutperf.protocol import DirectionName
+
+# How many frames wait in the known-answer device before it drops one: as it was told.
+#
+# Its port bridges thousands. A service with a short queue drops long before that, so a
+# moment without its CPU costs frames that the port alone would have kept.
+
+
+def note_queue(control: Path, behaviour: Mapping[str, Any]) -> None:
+    """Keeps the shortest queue of ``behaviour`` beside the device's ``control`` socket.
+
+    Args:
+        control: where the device listens that does so now.
+        behaviour: one that the device took.
+
+    Raises:
+        SetupError: there is no room for it, or the device's directory has gone.
+    """
+    shortest = min(_queues(behaviour), default=None)
+    kept = _kept_in(control)
+    written = kept.with_suffix(".new")
+    try:
+        written.write_text("" if shortest is None else str(shortest), "ascii")
+        written.replace(kept)
+    except OSError as error:
+        raise SetupError(
+            f"cannot keep what the device was told in {kept}: {error.strerror}",
+            "make the lab anew: dutperf lab down; dutperf lab up known-answer",
+        ) from error
+
+
+def queue_told(control: Path) -> int | None:
+    """The shortest queue of the device that listens there; None: its port's alone."""
+    try:
+        return int(_kept_in(control).read_text("ascii"))
+    except (OSError, ValueError):
+        return None
+
+
+def _kept_in(control: Path) -> Path:
+    return control.with_name("own-queue")
+
+
+def _queues(behaviour: Mapping[str, Any]) -> Iterator[int]:
+    """One that withholds drops nothing: what comes stays in the port."""
+    for direction in ("forward", "reverse"):
+        service = behaviour.get(direction, {}).get("service")
+        if service and not service.get("withhold"):
+            yield service["queue_frames"]
+
 
 Behaviour = Mapping[str, Any]
 """What the device is told (docs/known-answer.md); it checks that itself."""
@@ -293,7 +341,7 @@ class KnownAnswer:
             SetupError: the device does not answer.
         """
         self._ask({"do": "configure", "behaviour": behaviour})
-        own_queue.note(self.path, behaviour)
+        note_queue(self.path, behaviour)
 
     def report(self, trial_id: int | None = None) -> Report:
         """What it did: in the last trials, or in those with ``trial_id`` only.

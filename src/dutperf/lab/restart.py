@@ -15,9 +15,10 @@ import sys
 from pathlib import Path
 
 from dutperf.errors import DutperfError, SetupError
-from dutperf.lab import nftables, processes, topology, translator
-from dutperf.lab.devices import LabDevice, device_of
-from dutperf.lab.state import LabState, Process, StateFile
+from dutperf.lab import netns, processes, topology
+from dutperf.lab.devices import LabDevice, device_of, translators
+from dutperf.lab.processes import Process
+from dutperf.lab.state import LabState, StateFile
 from dutperf.programs import in_namespace
 
 
@@ -52,12 +53,12 @@ def _restart_processes(device: LabDevice, file: StateFile, state: LabState) -> N
     for process in state.processes:
         processes.end(process)
     for home, each in device.translators.items():
-        translator.run(each, home, state.dut_cpu, file.dut_directory, record)
+        translators.run(each, home, state.dut_cpu, file.dut_directory, record)
 
 
 def _reload(device: LabDevice) -> None:
     gateway = device.namespaces[-1]
-    refused = nftables.replace(gateway, [])
+    refused = netns.replace_ruleset(gateway, [])
     if refused:
         raise SetupError(f"cannot delete the rules of {device.name}: {refused}")
     forget = in_namespace(gateway, "conntrack", "-F")

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,29 +37,13 @@ from pydantic import (
 from dutperf import busy
 from dutperf.config.testbed import Testbed
 from dutperf.errors import SetupError
+from dutperf.lab.netns import NAMESPACES, named
+from dutperf.lab.processes import Process
 
 STATE_DIRECTORY = Path("/run/dutperf")
-PROC = Path("/proc")
 _NAMED = "labs"
 """Below the directory of all labs: a directory for each that has a name of its own."""
 _FILE = "lab.json"
-NAMESPACES = ("tester", "dut", "dut2")
-"""All that the nameless lab may have: the tester's, and those of the device's boxes."""
-
-
-def named(namespace: str, name: str | None) -> str:
-    """What a namespace is called in the lab of that name: dut, or dut-a."""
-    return namespace if name is None else f"{namespace}-{name}"
-
-
-class Process(BaseModel):
-    """A process, told apart from any other that had or will have its number."""
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
-
-    pid: int
-    start_ticks: int
-    boot_id: str
 
 
 class ChangedSetting(BaseModel):
@@ -136,33 +120,6 @@ class LabState(BaseModel):
         """Those of the tester: its workers', and its main thread's."""
         main = self.testbed.main_core
         return {*self.testbed.cores, *([] if main is None else [main])}
-
-
-def find_process(pid: int, proc: Path = PROC) -> Process | None:
-    """The process that has this number now; None if there is none or it is dead."""
-    try:
-        stat = (proc / str(pid) / "stat").read_text("ascii", errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    # Field 2, the program's name, may hold blanks and brackets: count from its end.
-    fields = stat.rpartition(")")[2].split()
-    if fields[0] in "ZX":
-        return None
-    boot_id = (proc / "sys/kernel/random/boot_id").read_text("ascii").strip()
-    return Process(pid=pid, start_ticks=int(fields[19]), boot_id=boot_id)
-
-
-def this_process() -> Process:
-    """The calling process as an owner."""
-    owner = find_process(os.getpid())
-    if owner is None:
-        raise SetupError("/proc does not show this process", "mount /proc")
-    return owner
-
-
-def is_running(process: Process, proc: Path = PROC) -> bool:
-    """Whether the very process that is meant still runs."""
-    return find_process(process.pid, proc) == process
 
 
 @dataclass(frozen=True)
@@ -287,3 +244,54 @@ def _unusable(path: Path, error: OSError) -> SetupError:
         f"cannot use {path}: {error.strerror}",
         "the lab keeps its state there: make it writable for root",
     )
+
+
+# What a lab changed of the whole machine, when it goes and another one stays.
+#
+# Labs find a setting as another has left it, and rely on that. So a lab that goes hands
+# over what it would set back, and the last one sets back what was there before the
+# first.
+
+
+def hand_over(gone: LabState, heirs: Sequence[tuple[StateFile, LabState]]) -> LabState:
+    """Writes to the heirs' files what they set back from now on.
+
+    Returns ``gone`` with what is still its own to set back, now.
+    """
+    if not heirs:
+        return gone
+    own: list[ChangedSetting] = []
+    states = [state for _, state in heirs]
+    for setting in gone.settings:
+        heir = _heir_of(setting, states)
+        if heir is None:
+            own.append(setting)
+        else:
+            states[heir] = _with(states[heir], setting)
+    priorities = (*states[0].priorities, *gone.priorities)
+    states[0] = states[0].model_copy(update={"priorities": priorities})
+    for (file, before), state in zip(heirs, states, strict=True):
+        if state != before:
+            file.write(state)
+    return gone.model_copy(update={"settings": tuple(own), "priorities": ()})
+
+
+def _heir_of(setting: ChangedSetting, states: Sequence[LabState]) -> int | None:
+    """Who takes it; None: it is set back to what another lab has set, which stays."""
+    for number, state in enumerate(states):
+        for theirs in state.settings:
+            if theirs.path == setting.path:
+                return None if theirs.meanwhile == setting.before else number
+    return 0
+
+
+def _with(state: LabState, setting: ChangedSetting) -> LabState:
+    """``state`` that sets it back, too: what it changed again to what was before."""
+    settings = {theirs.path: theirs for theirs in state.settings}
+    theirs = settings.get(setting.path)
+    if theirs is None:
+        settings[setting.path] = setting
+    elif theirs.before == setting.meanwhile:
+        changed = theirs.model_copy(update={"before": setting.before})
+        settings[setting.path] = changed
+    return state.model_copy(update={"settings": tuple(settings.values())})

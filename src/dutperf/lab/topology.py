@@ -1,11 +1,11 @@
-"""Network namespaces, wires between them, and nothing anywhere else.
+"""A lab's namespaces, the wires between them, and nothing anywhere else.
 
     namespace tester          namespace dut
     left  o------ veth ------o left
     right o------ veth ------o right
 
 Of a device with several ports on each side there are left2, right2, ... as well; of one
-of two boxes the right ends are in namespace ``dut2``: see ``chain``. A pair is made
+of two boxes the right ends are in namespace ``dut2``: see ``two_boxes``. A pair is made
 inside ``tester`` with its peer in the other one at once: no interface, and so
 no frame, is ever in the root namespace. The tester's kernel takes no part: its
 interfaces have no addresses, no ARP and no IPv6. The DUT's kernel says nothing unasked.
@@ -13,92 +13,22 @@ interfaces have no addresses, no ARP and no IPv6. The DUT's kernel says nothing 
 
 from __future__ import annotations
 
-import errno
 import ipaddress
-import os
-import shutil
-import subprocess
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, TypeAlias
-
-import lazy_loader
+from collections.abc import Sequence
 
 from dutperf.config.labs import IN_FLIGHT_FRAMES
 from dutperf.errors import SetupError
-from dutperf.lab import nftables, tracking
+from dutperf.lab import netns
 from dutperf.lab.cpus import CpuPlan, rps_mask
-from dutperf.lab.devices.device import (
-    CHAIN,
-    DUT_NAMESPACE,
-    TESTER_NAMESPACE,
-    LabDevice,
-)
+from dutperf.lab.devices import nftables
+from dutperf.lab.devices.device import LabDevice
 from dutperf.programs import feed, in_namespace
-from dutperf.protocol import Side
 
-TESTER = TESTER_NAMESPACE
-DUT = DUT_NAMESPACE
-NAMESPACES = (TESTER, *CHAIN)
-"""All that the nameless lab may have; a named one's are its device's: ``at``."""
-SIDES: tuple[Side, ...] = ("left", "right")
-
-NETNS_DIRECTORY = Path("/run/netns")
-ADDRESS_WITHOUT_DAD = 0x02  # IFA_F_NODAD, linux/if_addr.h
 NO_GENERATED_ADDRESSES = "1"  # IN6_ADDR_GEN_MODE_NONE, linux/if_link.h
 FIRST_QDISC = 0x10000  # "1:"
 QUIET_S = 0.2
 QUIET_TIMEOUT_S = 15.0
-
-pyroute2 = lazy_loader.load("pyroute2")
-"""Takes a quarter of a second to load: who only looks at a lab need not wait for it."""
-
-Rtnetlink: TypeAlias = Any
-"""An IPRoute; pyroute2 has no types."""
-
-_WRITE_SETTINGS = """
-while read -r path value; do
-  echo "$value" >"$path" || { echo "cannot write $value to $path" >&2; exit 1; }
-done
-"""
-_READ_SETTINGS = """
-while read -r path; do
-  value=$(head -n1 "$path") && echo "$path $value"
-done
-"""
-
-
-def check_machine() -> None:
-    """Raises SetupError unless this process can make namespaces here."""
-    if os.geteuid() != 0:
-        raise SetupError("a lab needs root: it makes network namespaces", "run as root")
-    check_program("ip", "iproute2")
-    if not Path("/proc/self/ns/net").exists():
-        raise SetupError(
-            "this kernel has no network namespaces",
-            "use a kernel with CONFIG_NET_NS; all distributions' kernels have it",
-        )
-
-
-def check_program(name: str, package: str) -> None:
-    """Raises SetupError, which names the Debian package, if the program is missing."""
-    if shutil.which(name) is None:
-        raise SetupError(
-            f"the program {name} is missing",
-            f"install {package}: apt-get install {package}",
-        )
-
-
-def existing(namespaces: Sequence[str]) -> list[str]:
-    """Those of ``namespaces`` that exist, not merely a file left by a half-made one."""
-    return [name for name in namespaces if os.path.ismount(NETNS_DIRECTORY / name)]
-
-
-def leftovers(namespaces: Sequence[str]) -> list[str]:
-    """Those of ``namespaces`` of which at least the file exists."""
-    return [name for name in namespaces if (NETNS_DIRECTORY / name).exists()]
 
 
 def links(device: LabDevice) -> tuple[str, ...]:
@@ -117,15 +47,15 @@ def build(device: LabDevice, cpus: CpuPlan) -> None:
     Raises:
         SetupError: the kernel refused; the caller removes what was made so far.
     """
-    with kernel_errors("make the lab's namespaces and links"):
+    with netns.kernel_errors("make the lab's namespaces and links"):
         for name in (device.tester, *device.namespaces):
-            pyroute2.netns.create(name)
+            netns.pyroute2.netns.create(name)
         if not device.wired:
             return
-        with rtnetlink(device.tester) as tester:
+        with netns.rtnetlink(device.tester) as tester:
             _add_wires(tester, device)
             ends = list(device.tester_ports)
-            write_settings(device.tester, _silent(ends))
+            netns.write_settings(device.tester, _silent(ends))
             drop_behind_sockets(device.tester, ends)
             _queue_before_wires(tester, ends)
             for name in device.namespaces:
@@ -133,10 +63,12 @@ def build(device: LabDevice, cpus: CpuPlan) -> None:
             # Last: the kernel may take a second to notice that the end which came up
             # second is up, and that end is waited for.
             for end in ends:
-                tester.link("set", index=_index(tester, end), state="up", arp=False)
+                tester.link(
+                    "set", index=netns.index_of(tester, end), state="up", arp=False
+                )
             if not device.answers:
                 for end, home in device.homes.items():
-                    run_ip(home, told(device, end))
+                    netns.run_ip(home, told(device, end))
             if device.daemons:
                 _sum_what_it_says(device)
             load_rules(device)
@@ -146,17 +78,17 @@ def build(device: LabDevice, cpus: CpuPlan) -> None:
 def _build_box(device: LabDevice, namespace: str, cpus: CpuPlan) -> None:
     ends = [end for end, home in device.homes.items() if home == namespace]
     settings = _silent(ends) if device.answers else kernel_settings(device, ends, cpus)
-    write_settings(namespace, settings)
-    with rtnetlink(namespace) as box:
+    netns.write_settings(namespace, settings)
+    with netns.rtnetlink(namespace) as box:
         if device.answers:
             drop_behind_sockets(namespace, ends)
         if device.answers or cpus.receive is not None:
             _queue_before_wires(box, ends)
         if not device.answers:
             for end in ends:
-                add_addresses(box, end, device.addresses[end])
+                netns.add_addresses(box, end, device.addresses[end])
         for name in ("lo", *ends):
-            box.link("set", index=_index(box, name), state="up")
+            box.link("set", index=netns.index_of(box, name), state="up")
 
 
 def _sum_what_it_says(device: LabDevice) -> None:
@@ -183,73 +115,14 @@ def restart_links(device: LabDevice) -> None:
         SetupError: the kernel refused.
     """
     for end, home in device.homes.items():
-        run_ip(home, [f"link set {end} down"])
+        netns.run_ip(home, [f"link set {end} down"])
     for end, home in device.homes.items():
         link_local = [
             f"addr replace {text} dev {end} nodad"
             for text in device.addresses[end]
             if ipaddress.ip_interface(text).is_link_local
         ]
-        run_ip(home, [f"link set {end} up", *link_local, *told(device, end)])
-
-
-def clear(namespaces: Sequence[str]) -> None:
-    """Removes the namespaces and their links, however little of them was made.
-
-    Links go first: a process that still sits in a namespace would keep them alive.
-    """
-    with kernel_errors("remove the lab"):
-        for name in existing(namespaces):
-            with rtnetlink(name) as handle:
-                _delete_links(handle)
-        for name in leftovers(namespaces):
-            pyroute2.netns.remove(name)
-
-
-def write_settings(namespace: str, settings: Mapping[str, str]) -> None:
-    """Writes values to files below /proc/sys and /sys as ``namespace`` shows them.
-
-    ``ip netns exec`` mounts the namespace's own /sys, which setns alone does not.
-
-    Raises:
-        SetupError: names the first file that took no value.
-    """
-    lines = "".join(f"{path} {value}\n" for path, value in settings.items())
-    refused = feed(in_namespace(namespace, "sh", "-c", _WRITE_SETTINGS), lines)
-    if refused:
-        raise SetupError(
-            f"cannot configure namespace {namespace}: {refused}",
-            "the lab needs a kernel with IPv4, IPv6 (no ipv6.disable=1) and RPS, and "
-            "the right to mount /sys (CAP_SYS_ADMIN)",
-        )
-
-
-def read_settings(namespace: str, paths: Sequence[str]) -> dict[str, str]:
-    """Their values, as ``namespace`` shows them; without those that it does not."""
-    result = subprocess.run(
-        in_namespace(namespace, "sh", "-c", _READ_SETTINGS),
-        input="".join(f"{path}\n" for path in paths),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    lines = (line.partition(" ") for line in result.stdout.splitlines())
-    return {path: value for path, _, value in lines}
-
-
-def run_ip(namespace: str, commands: Sequence[str]) -> None:
-    """Runs all ``commands`` of ip(8) in ``namespace``, by one process.
-
-    Raises:
-        SetupError: says what the first that failed said; those before have worked.
-    """
-    batch = "".join(f"{command}\n" for command in commands)
-    refused = feed(["ip", "-netns", namespace, "-batch", "-"], batch)
-    if refused:
-        raise SetupError(
-            f"cannot set up namespace {namespace}: {refused}",
-            "the lab needs CAP_NET_ADMIN and a kernel with IPv4 and IPv6",
-        )
+        netns.run_ip(home, [f"link set {end} up", *link_local, *told(device, end)])
 
 
 def drop_behind_sockets(namespace: str, ends: Sequence[str]) -> None:
@@ -264,7 +137,7 @@ def drop_behind_sockets(namespace: str, ends: Sequence[str]) -> None:
         {"family": "netdev", "table": namespace, "name": end, "dev": end, **hook}
         for end in ends
     ]
-    nftables.load(
+    netns.load_ruleset(
         namespace, [{"add": {"table": table}}, *({"add": {"chain": c}} for c in chains)]
     )
 
@@ -276,7 +149,7 @@ def load_rules(device: LabDevice) -> None:
         SetupError: it did not take them; what it had stays.
     """
     for namespace, box in zip(device.namespaces, device.boxes, strict=True):
-        refused = nftables.replace(namespace, box.ruleset) if box.ruleset else ""
+        refused = netns.replace_ruleset(namespace, box.ruleset) if box.ruleset else ""
         if refused:
             raise SetupError(
                 f"cannot load the rules of {device.name}: {refused}",
@@ -284,47 +157,16 @@ def load_rules(device: LabDevice) -> None:
                 "CONFIG_NFT_NAT",
             )
     if device.tracking:
-        timeouts = tracking.timeouts(device.tracking.udp_timeout_s)
-        write_settings(device.namespaces[-1], timeouts)
+        timeouts = nftables.timeouts(device.tracking.udp_timeout_s)
+        netns.write_settings(device.namespaces[-1], timeouts)
 
 
-def has_carrier(namespace: str, interface: str) -> bool:
-    """Whether something is connected to the interface's other end."""
-    with rtnetlink(namespace) as handle:
-        link = handle.link("get", index=_index(handle, interface))[0]
-        return bool(link.get_attr("IFLA_CARRIER"))
-
-
-def sysctl_path(key: str) -> str:
-    """The file of a sysctl: net.ipv4.ip_forward -> /proc/sys/net/ipv4/ip_forward."""
-    return "/proc/sys/" + key.replace(".", "/")
-
-
-def steering_path(interface: str) -> str:
-    """The file of the CPUs to which RPS steers what arrives there."""
-    return f"/sys/class/net/{interface}/queues/rx-0/rps_cpus"
-
-
-def rtnetlink(namespace: str) -> Rtnetlink:
-    """A socket that asks and tells that namespace's kernel of links and addresses."""
-    # Without flags=0 pyroute2 would make a namespace that does not exist.
-    return pyroute2.IPRoute(netns=namespace, flags=0)
-
-
-def _add_wires(tester: Rtnetlink, device: LabDevice) -> None:
+def _add_wires(tester: netns.Rtnetlink, device: LabDevice) -> None:
     for end, home in device.homes.items():
-        add_wire(tester, end, home, device.tester_ports[end].config.port.mtu)
+        netns.add_wire(tester, end, home, device.tester_ports[end].config.port.mtu)
 
 
-def add_wire(here: Rtnetlink, name: str, there: str, mtu: int) -> None:
-    """A wire from here to namespace ``there``, whose ends have the same name."""
-    # One queue: the tester's sockets bind to queue 0, and steering needs no more.
-    queues = {"num_tx_queues": 1, "num_rx_queues": 1}
-    same = {"ifname": name, "mtu": mtu, **queues}
-    here.link("add", kind="veth", peer={**same, "net_ns_fd": there}, **same)
-
-
-def _queue_before_wires(namespace: Rtnetlink, ends: Sequence[str]) -> None:
+def _queue_before_wires(namespace: netns.Rtnetlink, ends: Sequence[str]) -> None:
     """Gives these ends a queue discipline, which never has a frame to hold.
 
     A veth without one hands the refusal of the DUT's full input queue back to a packet
@@ -335,7 +177,7 @@ def _queue_before_wires(namespace: Rtnetlink, ends: Sequence[str]) -> None:
         namespace.tc(
             "add",
             "pfifo",
-            index=_index(namespace, end),
+            index=netns.index_of(namespace, end),
             handle=FIRST_QDISC,
             limit=IN_FLIGHT_FRAMES,
         )
@@ -344,7 +186,7 @@ def _queue_before_wires(namespace: Rtnetlink, ends: Sequence[str]) -> None:
 def _silent(ends: Sequence[str]) -> dict[str, str]:
     """Of a kernel that has no part in it: somebody answers on sockets there."""
     scopes = ("all", "default", *ends)
-    return {sysctl_path(f"net.ipv6.conf.{s}.disable_ipv6"): "1" for s in scopes}
+    return {netns.sysctl_path(f"net.ipv6.conf.{s}.disable_ipv6"): "1" for s in scopes}
 
 
 def kernel_settings(
@@ -363,10 +205,10 @@ def kernel_settings(
         sysctls[f"net.ipv6.conf.{wire}.keep_addr_on_down"] = "1"
         # Multicast listener reports cannot be switched off, but be over at once.
         sysctls[f"net.ipv6.conf.{wire}.mldv2_unsolicited_report_interval"] = "0"
-    settings = {sysctl_path(key): value for key, value in sysctls.items()}
+    settings = {netns.sysctl_path(key): value for key, value in sysctls.items()}
     if cpus.dut is not None:
         for wire in wires:
-            settings[steering_path(wire)] = rps_mask(cpus.dut)
+            settings[netns.steering_path(wire)] = rps_mask(cpus.dut)
     return settings
 
 
@@ -398,34 +240,12 @@ def _routes(device: LabDevice, end: str) -> list[str]:
     ]
 
 
-def _delete_links(handle: Rtnetlink) -> None:
-    for link in handle.get_links(kind="veth"):
-        try:
-            handle.link("del", index=link["index"])
-        except pyroute2.NetlinkError as error:
-            # The kernel may be at it already, if the peer's namespace was deleted.
-            if error.code != errno.ENODEV:
-                raise
-
-
-def add_addresses(here: Rtnetlink, wire: str, addresses: Sequence[str]) -> None:
-    """Gives the wire's end here its addresses, with prefix length."""
-    for own in map(ipaddress.ip_interface, addresses):
-        here.addr(
-            "add",
-            index=_index(here, wire),
-            address=str(own.ip),
-            prefixlen=own.network.prefixlen,
-            flags=ADDRESS_WITHOUT_DAD if own.version == 6 else 0,
-        )
-
-
-def _wait_until_quiet(tester: Rtnetlink, ends: Sequence[str]) -> None:
+def _wait_until_quiet(tester: netns.Rtnetlink, ends: Sequence[str]) -> None:
     """Waits for all links and for the DUT's last report of joined groups."""
     deadline = time.monotonic() + QUIET_TIMEOUT_S
     before: object = None
     while True:
-        links = [tester.link("get", index=_index(tester, s))[0] for s in ends]
+        links = [tester.link("get", index=netns.index_of(tester, s))[0] for s in ends]
         received = [link.get_attr("IFLA_STATS64")["rx_packets"] for link in links]
         up = all(link.get_attr("IFLA_OPERSTATE") == "UP" for link in links)
         if up and received == before:
@@ -438,21 +258,3 @@ def _wait_until_quiet(tester: Rtnetlink, ends: Sequence[str]) -> None:
             )
         before = received
         time.sleep(QUIET_S)
-
-
-def _index(handle: Rtnetlink, name: str) -> int:
-    found: int = handle.link_lookup(ifname=name)[0]
-    return found
-
-
-@contextmanager
-def kernel_errors(action: str) -> Iterator[None]:
-    """What the kernel refuses in the block becomes a SetupError."""
-    try:
-        yield
-    except (pyroute2.NetlinkError, OSError, RuntimeError) as error:
-        raise SetupError(
-            f"cannot {action}: {error}",
-            "needs CAP_SYS_ADMIN and CAP_NET_ADMIN (a container must be privileged) "
-            "and a kernel with CONFIG_NET_NS and CONFIG_VETH",
-        ) from error

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dutperf.lab.devices.device import LabDevice, Translator
-from dutperf.lab.devices.four_in_six import FOUR_IN_SIX
 from dutperf.lab.devices.known_answer import (
     GATEWAYS,
     KNOWN_ANSWER,
     KNOWN_ANSWER_2X2,
     KNOWN_ANSWER_MTUS,
     KNOWN_ANSWER_VETH,
+    MAP_BOXES,
 )
-from dutperf.lab.devices.known_answer_map import MAP_BOXES
-from dutperf.lab.devices.linux_firewall import linux_firewall
-from dutperf.lab.devices.linux_router import (
+from dutperf.lab.devices.linux import (
     LINUX_ROUTER,
     LINUX_ROUTER_2X2,
     LINUX_ROUTER_FRR,
@@ -25,14 +23,11 @@ from dutperf.lab.devices.linux_router import (
     LINUX_ROUTER_SNMP,
     LINUX_ROUTER_TABLES,
 )
-from dutperf.lab.devices.linux_vm import LINUX_VM
-from dutperf.lab.devices.nft_nat import NFT_NAT44, NFT_NAT66
-from dutperf.lab.devices.open_flow import OVS_DPDK
-from dutperf.lab.devices.tayga_nat64 import TAYGA_NAT64
-from dutperf.lab.devices.tayga_siit import TAYGA_SIIT
-from dutperf.lab.devices.vxlan import VXLAN
-from dutperf.lab.devices.wire import WIRE
-from dutperf.lab.devices.xlat464 import XLAT464
+from dutperf.lab.devices.nftables import NFT_NAT44, NFT_NAT66, WIRE, linux_firewall
+from dutperf.lab.devices.open_vswitch import OVS_DPDK
+from dutperf.lab.devices.translators import TAYGA_NAT64, TAYGA_SIIT, XLAT464
+from dutperf.lab.devices.two_boxes import FOUR_IN_SIX, VXLAN
+from dutperf.lab.devices.virtual_machine import LINUX_VM
 from dutperf.lab.state import LabState
 
 LABS: Mapping[str, LabDevice] = {

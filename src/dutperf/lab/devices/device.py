@@ -19,14 +19,12 @@ from dutperf.config.side import (
     TesterPort,
 )
 from dutperf.config.testbed import Routing
-from dutperf.lab.devices.daemon import Daemon
-from dutperf.lab.state import NAMESPACES, StateFile, named
+from dutperf.lab.devices.daemons import Daemon
+from dutperf.lab.netns import CHAIN, DUT, NAMESPACES, TESTER, named
+from dutperf.lab.state import StateFile
 from dutperf.programs import in_namespace
 from dutperf.protocol import Side
 
-TESTER_NAMESPACE, *_BOXES = NAMESPACES
-CHAIN = (*_BOXES,)
-DUT_NAMESPACE, BEHIND_NAMESPACE = CHAIN
 INNER = "inner"
 """The wire between two boxes, at both ends."""
 INNER_MTU = 2000
@@ -171,7 +169,7 @@ class LabDevice:
     @property
     def tester(self) -> str:
         """The tester's namespace."""
-        return named(TESTER_NAMESPACE, self.own_name)
+        return named(TESTER, self.own_name)
 
     @property
     def namespaces(self) -> tuple[str, ...]:
@@ -280,7 +278,7 @@ _SET_CORES = Hook(command=_program("active_cores", CORES), timeout_s=60)
 _RESTART = Hook(command=_program("restart"))
 
 
-def kernel_hooks(namespaces: Sequence[str] = (DUT_NAMESPACE,)) -> Hooks:
+def kernel_hooks(namespaces: Sequence[str] = (DUT,)) -> Hooks:
     """What the DUT's kernel did with the frames of each trial, in each of its boxes.
 
     Neighbours and routes stay: a trial is to begin with what the device has learnt (RFC
@@ -301,7 +299,7 @@ def kernel_hooks(namespaces: Sequence[str] = (DUT_NAMESPACE,)) -> Hooks:
     )
 
 
-def gateway_hooks(namespaces: Sequence[str] = (DUT_NAMESPACE,)) -> Hooks:
+def gateway_hooks(namespaces: Sequence[str] = (DUT,)) -> Hooks:
     """Empties the kernel's table before a trial; tells of it, and of frames, after.
 
     The table is that of the last box.

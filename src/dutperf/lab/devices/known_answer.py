@@ -13,7 +13,7 @@ changes is seen beside it. ``known-answer-mtus`` has a left link of 9,198 bytes 
 what is too long for the right one of 1,500.
 
 ``known-answer-2x2`` has two ports on each side, and forwards by the destination to one
-of the other side's (``two_by_two``).
+of the other side's (``linux.TWO_BY_TWO``).
 
 ``known-answer-nat44``, ``-nat64``, ``-nat66`` and ``-nat46`` are the same program as a
 stateful gateway (RFC 9693) with the private side on the left:
@@ -27,26 +27,39 @@ Its table has a million entries and refuses more; ``dutperf lab set`` with anoth
 
 from __future__ import annotations
 
+import ipaddress
+import json
+import socket
+import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from dutperf.config.encapsulation import SideEncapsulation
 from dutperf.config.hooks import Hook, Hooks
+from dutperf.config.labs import IN_FLIGHT_FRAMES
+from dutperf.config.map_rule import MapRule
 from dutperf.config.side import (
+    InterfacePort,
     Ipv4Side,
     Ipv6Side,
     MemifPort,
+    Port,
     PortKeys,
     SideConfig,
     SideTranslation,
 )
-from dutperf.lab import asking
+from dutperf.errors import InputError, SetupError
+from dutperf.lab import asking, processes, refdut_socket
+from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.devices.device import LabDevice, end_name, lab_side
-from dutperf.lab.devices.two_by_two import TWO_BY_TWO, second_port
-from dutperf.lab.refdut_socket import control_socket
+from dutperf.lab.devices.linux import TWO_BY_TWO, second_port
+from dutperf.lab.processes import Process
+from dutperf.lab.refdut_socket import Behaviour, KnownAnswer, control_socket
 from dutperf.lab.state import StateFile
+from dutperf.programs import find_engine
 from dutperf.protocol import Side
 
 
@@ -216,3 +229,257 @@ GATEWAYS = (
         "2001:2:0:8000::c613:42",
     ),
 )
+
+
+# ``known-answer-map-...``: both boxes of MAP-E and MAP-T (RFC 7597, 7599).
+#
+# The rule is that of the RFCs' examples: 192.0.2.0/24 is shared by 65,536 customer
+# edges (CE) of 2001:db8::/40, 256 to an address, by 8 bits of the port behind its first
+# 6.
+#
+# ``known-answer-map-e`` and ``-map-t`` are the border relay (BR): the tester is all
+# edges on the left, the IPv4 internet on the right. It takes nothing whose IPv6 address
+# does not say what address and port do, and sends each packet to the edge that has
+# these.
+#
+# ``known-answer-map-e-ce`` and ``-map-t-ce`` are the edge 192.0.2.18, PSID 0x34, a
+# stateful gateway with the 252 ports of its set: behind it 10.0.0.0/8 on the left, the
+# relay on the right.
+
+
+RULE = MapRule(ipv6_prefix="2001:db8::/40", ipv4_prefix="192.0.2.0/24", ea_bits=16)
+_RULE = RULE.model_dump()
+_PSID = 0x34
+_SHARED = "192.0.2.18"
+_EDGE = RULE.address(_SHARED, _PSID)
+_PORTS = {
+    "port_set": {
+        "psid_offset": RULE.psid_offset,
+        "psid_bits": RULE.psid_bits,
+        "psid": _PSID,
+    }
+}
+_RELAY = "2001:2::1"
+_PREFIX = "64:ff9b::/96"
+_FAR = "2001:2:0:8000::"
+"""Of the edges' lab: the default mapping rule's prefix is that of the right link."""
+
+_OF_EDGES = Ipv6Side(address="2001:2::2", gateway=_RELAY)
+_INTERNET = Ipv4Side(address="198.19.0.2", gateway="198.19.0.1")
+_RELAYS = "dutperf-refdut, a {} border relay of 65,536 customer edges"
+
+_MAP_E_BEHAVIOUR: dict[str, Any] = {
+    "encapsulation": {
+        "left": {
+            "kind": "ip",
+            "local": _RELAY,
+            "remote": RULE.address("192.0.2.0", 0),
+            "remote_bits": RULE.prefix_bits,
+        }
+    },
+    "map": {"left": _RULE},
+}
+
+MAP_E = replace(
+    KNOWN_ANSWER,
+    name="known-answer-map-e",
+    description=_RELAYS.format("MAP-E"),
+    left=memif_side(
+        "left",
+        Ipv4Side(address="192.0.2.1"),
+        _OF_EDGES,
+        encapsulation=SideEncapsulation(kind="ipv4-in-ipv6", map=RULE),
+    ),
+    right=memif_side("right", _INTERNET, None),
+    behaviour=_MAP_E_BEHAVIOUR,
+)
+
+MAP_T = replace(
+    KNOWN_ANSWER,
+    name="known-answer-map-t",
+    description=_RELAYS.format("MAP-T"),
+    left=memif_side(
+        "left",
+        Ipv4Side(virtual="192.0.2.1"),
+        _OF_EDGES,
+        translation=SideTranslation(map=RULE),
+    ),
+    right=memif_side("right", _INTERNET, Ipv6Side(virtual="64:ff9b::c613:2")),
+    behaviour={"translation": {"left": {**_RULE, "prefix": _PREFIX}}},
+)
+
+_E_EDGE = gateway("nat44", {"ipv4": _SHARED}, {}, ports=_PORTS)
+
+MAP_E_EDGE = replace(
+    _E_EDGE,
+    name="known-answer-map-e-ce",
+    description="dutperf-refdut, a MAP-E customer edge with 252 ports",
+    right=_E_EDGE.right.model_copy(
+        update={"encapsulation": SideEncapsulation(kind="ipv4-in-ipv6", remote=_EDGE)}
+    ),
+    behaviour={
+        **_E_EDGE.behaviour,
+        "encapsulation": {
+            "right": {"kind": "ip", "local": _EDGE, "remote": f"{_FAR}2"}
+        },
+    },
+)
+
+MAP_T_EDGE = replace(
+    gateway(
+        "nat46",
+        {"ipv6": _EDGE},
+        {"ipv4": "198.19.0.66"},
+        f"{_FAR}/96",
+        f"{_FAR}c613:42",
+        _PORTS,
+    ),
+    name="known-answer-map-t-ce",
+    description="dutperf-refdut, a MAP-T customer edge with 252 ports",
+)
+
+MAP_BOXES = (MAP_E, MAP_T, MAP_E_EDGE, MAP_T_EDGE)
+
+
+# dutperf-refdut as the DUT: its process, its first orders.
+
+
+PROGRAM = "dutperf-refdut"
+RING_FRAMES = 4096
+"""Of a port in shared memory, on the device's side as on ours: engine/src/dpdk."""
+
+
+def ring_frames(device: LabDevice) -> int:
+    """How many frames wait in front of the device without being lost."""
+    return IN_FLIGHT_FRAMES if device.wired else RING_FRAMES
+
+
+def log_of(directory: Path) -> Path:
+    """Its log; not among its files, as it outlives the lab, until the next one."""
+    return directory.parent / "known-answer.log"
+
+
+def check_program() -> Path:
+    """The program of the engine's own build.
+
+    Raises:
+        SetupError: it has not been built.
+    """
+    program = find_engine().with_name(PROGRAM)
+    if not program.is_file():
+        raise SetupError(
+            f"the program {PROGRAM} is not found beside the engine, in "
+            f"{program.parent}",
+            "build it: run 'make setup' in dutperf's source tree",
+        )
+    return program
+
+
+def start(
+    device: LabDevice,
+    cpus: CpuPlan,
+    directory: Path,
+    record: Callable[[Process], None],
+) -> None:
+    """Starts it as a router with the device's addresses and waits until it answers.
+
+    ``directory`` takes its sockets. ``record`` is called before it runs; it goes on
+    after this process has ended.
+
+    Raises:
+        SetupError: it did not start; says what it said.
+    """
+    config = directory / "behaviour.json"
+    config.write_text(
+        json.dumps({"routing": _routing(device), **device.behaviour}), "utf-8"
+    )
+    log = log_of(directory)
+    log.unlink(missing_ok=True)
+    control = control_socket(directory)
+    refdut_socket.note_queue(control, device.behaviour)
+    process = processes.start(
+        [
+            str(check_program()),
+            *(
+                f"--{port.side}={_port(port.config.port)}"
+                for port in device.tester_ports.values()
+            ),
+            f"--config={config}",
+            f"--control={control}",
+            f"--mtu={max(device.left.port.mtu, device.right.port.mtu)}",
+            f"--cpu={cpus.worker if cpus.dut is None else cpus.dut}",
+        ],
+        namespace=device.namespaces[0],
+        cpu=cpus.dut,
+        log=log,
+        record=record,
+    )
+    processes.await_start(
+        process,
+        lambda: _listens(control),
+        "the known-answer device",
+        log,
+        "it needs the memory that dutperf-engine needs, and root",
+    )
+
+
+def check(behaviour: Behaviour) -> None:
+    """Has the program read ``behaviour``, and do nothing; needs no root.
+
+    Raises:
+        InputError: it is no behaviour; says what the program said.
+        SetupError: it has not been built.
+    """
+    told = json.dumps(behaviour)
+    done = subprocess.run(
+        [str(check_program()), "--check"],
+        input=told,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode == 0:
+        return
+    message, _, hint = done.stderr.strip().partition("\nhint: ")
+    raise InputError(
+        f"behaviour: {message.removeprefix('error: ')}",
+        hint or "docs/known-answer.md describes every key",
+    )
+
+
+def tell(directory: Path, behaviour: Behaviour) -> None:
+    """Configures the device; its routing stays unless ``behaviour`` says otherwise.
+
+    Raises:
+        InputError: it is no behaviour.
+        SetupError: the device does not answer.
+    """
+    KnownAnswer(control_socket(directory)).configure(behaviour)
+
+
+def _routing(device: LabDevice) -> dict[str, Any]:
+    """Its own addresses by port; of a side's further ports in lists of their own."""
+    own = {
+        end: [str(ipaddress.ip_interface(text).ip) for text in device.addresses[end]]
+        for end in device.tester_ports
+    }
+    found: dict[str, Any] = {}
+    for end, port in device.tester_ports.items():
+        if port.number:
+            found.setdefault(f"more_{port.side}", []).append(own[end])
+        else:
+            found[port.side] = own[end]
+    return found
+
+
+def _port(port: Port) -> str:
+    """Its own end; interfaces have the same name at both ends of a wire."""
+    if isinstance(port, MemifPort):
+        return f"memif:{port.memif}"
+    assert isinstance(port, InterfacePort), "the lab's own devices have no others"  # noqa: S101
+    return f"af_packet:{port.interface}"
+
+
+def _listens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as connection:
+        return connection.connect_ex(str(path)) == 0

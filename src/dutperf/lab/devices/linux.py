@@ -26,10 +26,10 @@ FRR takes them by OSPF or BGP (``routes: ospf``, ``bgp``). ``linux-router-snmp``
 router with an agent, snmpd, that answers management queries (RFC 2544 11.2).
 
 ``linux-router-10-routes``, ``-1000-routes`` and ``-100000-routes`` have so many routes
-more in their tables, of each IP version (``routing_table``).
+more in their tables, of each IP version (``daemons.static_routes``).
 
 ``linux-router-2x2`` has two ports on each side, and no network behind one
-(``two_by_two``).
+(``TWO_BY_TWO``).
 
 ``linux-router-mtus`` has links with different MTUs: what is longer than the right one
 carries goes on in pieces (RFC 2544 9.4).
@@ -40,13 +40,53 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from dutperf.config.side import InterfacePort, Ipv4Side, Ipv6Side, SideConfig
+from dutperf.config.side import (
+    InterfacePort,
+    Ipv4Side,
+    Ipv6Side,
+    Port,
+    PortKeys,
+    SideConfig,
+)
 from dutperf.config.testbed import Routing
-from dutperf.lab.devices.daemon import BIRD, SNMPD, Daemon, bird_with
+from dutperf.lab.devices.daemons import BIRD, FRR, FRR_ROUTING, SNMPD, Daemon, bird_with
 from dutperf.lab.devices.device import LabDevice, end_name, kernel_hooks, lab_side
-from dutperf.lab.devices.frr import FRR, FRR_ROUTING
-from dutperf.lab.devices.two_by_two import TWO_BY_TWO, second_port
 from dutperf.protocol import Side
+
+# Addresses of devices with two ports on each side (RFC 2544 16).
+#
+#     tester                              dut
+#     198.18.0.2     left   ------- left   198.18.0.1/24    2001:2::1/64
+#     198.18.1.2     left2  ------- left2  198.18.1.1/24    2001:2:0:1::1/64
+#     198.19.0.2     right  ------- right  198.19.0.1/24    2001:2:0:8000::1/64
+#     198.19.1.2     right2 ------- right2 198.19.1.1/24    2001:2:0:8001::1/64
+#
+# The networks differ in bits that no hosts have: the last 8 of IPv4 and bits 96-111 of
+# IPv6 may vary.
+
+
+TWO_BY_TWO: Mapping[str, tuple[str, ...]] = {
+    "left": ("198.18.0.1/24", "2001:2::1/64"),
+    "left2": ("198.18.1.1/24", "2001:2:0:1::1/64"),
+    "right": ("198.19.0.1/24", "2001:2:0:8000::1/64"),
+    "right2": ("198.19.1.1/24", "2001:2:0:8001::1/64"),
+}
+"""The device's own."""
+_SECOND: Mapping[Side, tuple[str, str]] = {
+    "left": ("198.18.1", "2001:2:0:1:"),
+    "right": ("198.19.1", "2001:2:0:8001:"),
+}
+
+
+def second_port(side: Side, port: Port) -> PortKeys:
+    """The tester's second one of ``side``."""
+    ipv4, ipv6 = _SECOND[side]
+    return PortKeys(
+        port=port,
+        ipv4=Ipv4Side(address=f"{ipv4}.2", gateway=f"{ipv4}.1"),
+        ipv6=Ipv6Side(address=f"{ipv6}:2", gateway=f"{ipv6}:1"),
+    )
+
 
 ROUTER_SYSCTLS = {"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.forwarding": "1"}
 

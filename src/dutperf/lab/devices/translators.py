@@ -1,0 +1,358 @@
+"""Devices that translate between IP versions by TAYGA: one box, or two in a chain."""
+
+from __future__ import annotations
+
+import ipaddress
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from dutperf.config.side import Ipv4Side, Ipv6Side
+from dutperf.errors import SetupError
+from dutperf.lab import netns, processes, topology
+from dutperf.lab.devices.device import (
+    INNER_MTU,
+    TUNNEL_HOPS,
+    Box,
+    LabDevice,
+    Tracking,
+    Translator,
+    Way,
+    gateway_hooks,
+    kernel_hooks,
+    lab_side,
+)
+from dutperf.lab.devices.linux import ROUTER_SYSCTLS
+from dutperf.lab.devices.nftables import PUBLIC_IPV4, source_nat
+from dutperf.lab.netns import CHAIN
+from dutperf.lab.processes import Process
+from dutperf.programs import in_namespace
+
+# TAYGA as the DUT: its tunnel, its routes, its process.
+
+
+TUNNEL_FRAMES = 500
+"""Linux's own queue in a tunnel: TUN_READQ_SIZE, drivers/net/tun.c."""
+
+
+def start(
+    translator: Translator,
+    namespace: str,
+    cpu: int | None,
+    directory: Path,
+    record: Callable[[Process], None],
+) -> None:
+    """Makes the tunnel and its routes, starts TAYGA and waits until it translates.
+
+    It works in ``namespace``; ``directory`` takes its files. ``record`` is called
+    before TAYGA itself runs, which goes on after this process has ended, on ``cpu``
+    alone if one is given.
+
+    Raises:
+        SetupError: the tunnel cannot be made, or TAYGA ended or did not take it.
+    """
+    settings = _settings(translator, directory)
+    settings.write_text(configuration(translator, directory), "ascii")
+    _make_tunnel(in_namespace(namespace, *_tayga(settings), "--mktun"))
+    _route(translator, namespace)
+    run(translator, namespace, cpu, directory, record)
+
+
+def run(
+    translator: Translator,
+    namespace: str,
+    cpu: int | None,
+    directory: Path,
+    record: Callable[[Process], None],
+) -> None:
+    """The part of ``start`` that is TAYGA itself; its tunnel is there, and free.
+
+    Raises:
+        SetupError: TAYGA ended, or did not take the tunnel.
+    """
+    log = directory / f"tayga-{translator.tunnel}.log"
+    process = processes.start(
+        [*_tayga(_settings(translator, directory)), "--nodetach"],
+        namespace=namespace,
+        cpu=cpu,
+        log=log,
+        record=record,
+    )
+    processes.await_start(
+        process,
+        lambda: netns.has_carrier(namespace, translator.tunnel),
+        "TAYGA",
+        log,
+        "it needs the right to open /dev/net/tun",
+    )
+
+
+def configuration(translator: Translator, directory: Path) -> str:
+    """The text of tayga.conf."""
+    lines = [
+        f"tun-device {translator.tunnel}",
+        f"ipv4-addr {translator.ipv4}",
+        f"ipv6-addr {translator.ipv6}",
+        f"data-dir {directory}",
+        *([f"prefix {translator.prefix}"] if translator.prefix else []),
+        *(f"map {ipv4} {ipv6}" for ipv4, ipv6 in translator.pairs),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def queue_frames(translator: Translator, namespace: str) -> int:
+    """How many frames the kernel keeps for TAYGA in the tunnel."""
+    path = f"/sys/class/net/{translator.tunnel}/tx_queue_len"
+    shown = netns.read_settings(namespace, [path])
+    return int(shown.get(path, TUNNEL_FRAMES))
+
+
+def _settings(translator: Translator, directory: Path) -> Path:
+    return directory / f"tayga-{translator.tunnel}.conf"
+
+
+def _tayga(settings: Path) -> list[str]:
+    return ["tayga", "--config", str(settings)]
+
+
+def _make_tunnel(command: list[str]) -> None:
+    result = subprocess.run(
+        command,
+        stdout=subprocess.PIPE,  # where TAYGA complains
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if result.returncode != 0:
+        raise SetupError(
+            f"cannot make TAYGA's tunnel: {result.stdout.strip()}",
+            "needs a kernel with CONFIG_TUN, and /dev/net/tun in a container",
+        )
+
+
+def _route(translator: Translator, namespace: str) -> None:
+    # The lab's other settings are inherited; this one, per device only, is not.
+    key = f"net.ipv6.conf.{translator.tunnel}.addr_gen_mode"
+    netns.write_settings(
+        namespace, {netns.sysctl_path(key): topology.NO_GENERATED_ADDRESSES}
+    )
+    mtu = f"mtu {translator.mtu} " if translator.mtu else ""
+    netns.run_ip(
+        namespace,
+        [
+            f"link set {translator.tunnel} {mtu}up",
+            *(f"route add {n} dev {translator.tunnel}" for n in translator.networks),
+        ],
+    )
+
+
+# ``tayga-siit``: stateless translation between IPv6 and IPv4 (SIIT) by TAYGA.
+#
+# The single DUT set-up of RFC 8219 4.1, one explicit mapping for each host (RFC 7757):
+#
+#     tester                               dut
+#     2001:2::2          left ------- left  2001:2::1/64
+#     198.19.0.2        right ------- right 198.19.0.1/24
+#     2001:2:0:8000::2  right ------- right 2001:2:0:8000::1/64   native IPv6 only
+#
+#     left, number k     2001:2::k:2  <->  198.18.0.(2 + k)       as the right knows it
+#     right, number k  198.19.0.(2 + k)  <->  2001:2:0:1000::k:2   as the left knows it
+#
+# There are 253 hosts on each side, k is 0 to 252: 2001:2::2 is 198.18.0.2, 2001:2::a:2
+# is 198.18.0.12. They vary where those of paper 003 do, the last 8 bits of the IPv4
+# address and bits 96-111 of the IPv6 one, so that trials with many addresses meet a
+# mapping for each. Native IPv6, the background traffic of RFC 8219 5.3, is forwarded by
+# the kernel and never meets TAYGA. IPv4 frames without DF that are larger than 1,260
+# bytes of IP arrive in IPv6 as two fragments (RFC 7915 4): send them with DF.
+#
+# TAYGA 0.9.2 corrects UDP checksums and may end at zero, which IPv6 forbids (RFC 8200
+# 8.1; it should be FFFF). That is one in 65,535 frames from IPv4 to IPv6: damaged, and
+# so lost (docs/damaged-frames.md).
+
+
+MAX_HOSTS = 253
+_BITS_BELOW_HOST = 16  # bits 112-127 of an IPv6 address
+
+
+def tayga_siit(hosts: int = MAX_HOSTS) -> LabDevice:
+    """The lab with mappings for ``hosts`` hosts on each side, 1 to 253."""
+    if not 1 <= hosts <= MAX_HOSTS:
+        raise ValueError(f"hosts must be 1 to {MAX_HOSTS}, not {hosts}")
+    return LabDevice(
+        name="tayga-siit",
+        description=f"TAYGA, SIIT with {hosts} mappings on each side",
+        addresses={
+            "left": ("2001:2::1/64", "fe80::1/64"),
+            "right": ("198.19.0.1/24", "2001:2:0:8000::1/64", "fe80::1/64"),
+        },
+        left=lab_side(
+            "left",
+            Ipv4Side(virtual="198.18.0.2"),
+            Ipv6Side(address="2001:2::2", gateway="2001:2::1"),
+        ),
+        right=lab_side(
+            "right",
+            Ipv4Side(address="198.19.0.2", gateway="198.19.0.1"),
+            Ipv6Side(
+                address="2001:2:0:8000::2",
+                gateway="2001:2:0:8000::1",
+                virtual="2001:2:0:1000::2",
+            ),
+        ),
+        sysctls=ROUTER_SYSCTLS,
+        boxes=(Box(translator=_translator(hosts)),),
+        hooks=kernel_hooks(),
+    )
+
+
+def _translator(hosts: int) -> Translator:
+    return Translator(
+        tunnel="siit",
+        ipv4="198.18.0.1",
+        ipv6="2001:2:0:1000::1",
+        pairs=(
+            *pairs(hosts, "198.18.0.2", "2001:2::2"),
+            *pairs(hosts, "198.19.0.2", "2001:2:0:1000::2"),
+        ),
+        networks=("198.18.0.0/24", "2001:2:0:1000::/64"),
+    )
+
+
+def pairs(hosts: int, ipv4: str, ipv6: str) -> Iterator[tuple[str, str]]:
+    """Both addresses of each host, from the first one's on."""
+    first_4, first_6 = ipaddress.IPv4Address(ipv4), ipaddress.IPv6Address(ipv6)
+    for number in range(hosts):
+        yield str(first_4 + number), str(first_6 + (number << _BITS_BELOW_HOST))
+
+
+TAYGA_SIIT = tayga_siit()
+
+
+# ``tayga-nat64``: stateful NAT64 in two steps, TAYGA and nftables behind it.
+#
+# As in Lencse, Shima and Cho (2023): TAYGA gives each IPv6 client a private IPv4
+# address, one for one, and nftables maps those to the public address and its ports:
+#
+#     tester                               dut
+#     2001:2::2          left ------- left  2001:2::1/64
+#     198.19.0.2        right ------- right 198.19.0.1/24
+#     2001:2:0:8000::2  right ------- right 2001:2:0:8000::1/64   native IPv6 only
+#
+#     2001:2::k:2  =TAYGA=  10.0.0.(2 + k)  =nftables=  198.19.0.1, port from 1024 on
+#     198.19.0.2  stands behind 2001:2:0:6464::c613:2
+#
+# There are 253 clients, k is 0 to 252. The prefix is one of the network's own, because
+# 64:ff9b::/96 is for global addresses only (RFC 6052 3.1): TAYGA refuses it for others.
+
+
+PREFIX = "2001:2:0:6464::/96"
+
+TAYGA_NAT64 = LabDevice(
+    name="tayga-nat64",
+    description=f"TAYGA and nftables, NAT64 with {PREFIX} to {PUBLIC_IPV4}",
+    addresses={
+        "left": ("2001:2::1/64", "fe80::1/64"),
+        "right": ("198.19.0.1/24", "2001:2:0:8000::1/64", "fe80::1/64"),
+    },
+    left=lab_side(
+        "left",
+        Ipv4Side(virtual=PUBLIC_IPV4),
+        Ipv6Side(address="2001:2::2", gateway="2001:2::1"),
+    ),
+    right=lab_side(
+        "right",
+        Ipv4Side(address="198.19.0.2", gateway="198.19.0.1"),
+        Ipv6Side(
+            address="2001:2:0:8000::2",
+            gateway="2001:2:0:8000::1",
+            virtual="2001:2:0:6464::c613:2",
+        ),
+    ),
+    sysctls=ROUTER_SYSCTLS,
+    boxes=(
+        Box(
+            translator=Translator(
+                tunnel="nat64",
+                ipv4="10.0.0.1",
+                ipv6="2001:2:0:1000::1",
+                pairs=tuple(pairs(MAX_HOSTS, "10.0.0.2", "2001:2::2")),
+                networks=("10.0.0.0/24", PREFIX),
+                prefix=PREFIX,
+            ),
+            ruleset=tuple(source_nat("ip", PUBLIC_IPV4)),
+        ),
+    ),
+    tracking=Tracking(),
+    hooks=gateway_hooks(),
+)
+
+
+# ``464xlat``: double translation (RFC 6877), IPv4 through an IPv6 network.
+#
+# The dual DUT set-up of RFC 8219 4.2; both boxes are one stateful NAT44 (RFC 9693 7):
+#
+#     tester                 dut: CLAT              dut2: PLAT
+#     10.0.0.2     left ---- left 10.0.0.1/8
+#                            inner ---------------- inner
+#     198.19.0.2   right -------------------------- right 198.19.0.1/24
+#
+#     CLAT  10.0.0.(2 + k)  =TAYGA=  2001:2:0:c1a7::k:2
+#           198.19.0.2      =TAYGA=  2001:2:0:6464::c613:2  (RFC 6052)
+#     PLAT  2001:2:0:c1a7::k:2  =TAYGA=  10.64.0.(2 + k)
+#           10.64.0.(2 + k)  =nftables=  198.19.0.1, port from 1024 on
+#
+# There are 253 hosts, k is 0 to 252. The PLAT is the gateway of ``tayga-nat64`` with
+# other hosts. Each TAYGA takes three hops, as TTL counts them: the kernel one on the
+# way into its tunnel and out of it, TAYGA one between.
+#
+# TAYGA 0.9.2 cuts IPv4 packets without DF that are larger than 1,260 bytes (RFC 7915
+# 4), whatever the wire carries: send them with DF.
+
+
+_HOSTS = "2001:2:0:c1a7::"
+_CLAT, _PLAT = "2001:2:0:64::1", "2001:2:0:64::2"
+
+CLAT = Box(
+    translator=Translator(
+        tunnel="clat",
+        ipv4="198.18.0.1",
+        ipv6=f"{_HOSTS}1",
+        pairs=tuple(pairs(MAX_HOSTS, "10.0.0.2", f"{_HOSTS}2")),
+        networks=("198.18.0.0/15", f"{_HOSTS}/64"),
+        prefix=PREFIX,
+        mtu=INNER_MTU,
+    ),
+    inner=(f"{_CLAT}/64", "fe80::1/64"),
+    ways=(Way(commands=(f"route add {PREFIX} via {_PLAT}",)),),
+)
+PLAT = Box(
+    translator=Translator(
+        tunnel="plat",
+        ipv4="10.64.0.1",
+        ipv6="2001:2:0:1000::1",
+        pairs=tuple(pairs(MAX_HOSTS, "10.64.0.2", f"{_HOSTS}2")),
+        networks=("10.64.0.0/24", PREFIX),
+        prefix=PREFIX,
+        mtu=INNER_MTU,
+    ),
+    ruleset=tuple(source_nat("ip", PUBLIC_IPV4)),
+    inner=(f"{_PLAT}/64", "fe80::2/64"),
+    ways=(Way(commands=(f"route add {_HOSTS}/64 via {_CLAT}",)),),
+)
+XLAT464 = LabDevice(
+    name="464xlat",
+    description="464XLAT: TAYGA as CLAT, then TAYGA and nftables as PLAT, "
+    f"to {PUBLIC_IPV4}",
+    addresses={"left": ("10.0.0.1/8",), "right": ("198.19.0.1/24",)},
+    left=lab_side(
+        "left",
+        Ipv4Side(address="10.0.0.2", gateway="10.0.0.1", virtual=PUBLIC_IPV4),
+        None,
+    ),
+    right=lab_side("right", Ipv4Side(address="198.19.0.2", gateway="198.19.0.1"), None),
+    boxes=(CLAT, PLAT),
+    sysctls=ROUTER_SYSCTLS,
+    tracking=Tracking(),
+    hooks=gateway_hooks(CHAIN),
+    hops=2 * TUNNEL_HOPS,
+)

@@ -1,0 +1,307 @@
+"""Devices of two boxes in a chain (RFC 8219 4.2, dual DUT): the wire between them.
+
+    namespace tester      namespace dut         namespace dut2
+    left  o----- veth ----o left
+                            inner o---- veth ----o inner
+    right o----- veth ----------------------------o right
+
+What is on that wire is longer than the tester's frames, by another header or more: its
+MTU has room for those. Both boxes work on the DUT's CPU.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+
+from dutperf.config.side import Ipv4Side, Ipv6Side
+from dutperf.errors import SetupError
+from dutperf.lab import netns, topology
+from dutperf.lab.cpus import CpuPlan
+from dutperf.lab.devices.device import (
+    INNER,
+    INNER_MTU,
+    Box,
+    LabDevice,
+    Tracking,
+    Way,
+    gateway_hooks,
+    kernel_hooks,
+    lab_side,
+)
+from dutperf.lab.devices.linux import ROUTER_SYSCTLS
+from dutperf.lab.devices.nftables import (
+    PUBLIC_IPV4,
+    Command,
+    Table,
+    matches,
+    source_nat,
+)
+from dutperf.lab.netns import CHAIN
+from dutperf.programs import in_namespace
+from dutperf.protocol import Side
+
+UP_TIMEOUT_S = 15.0
+UP_POLL_S = 0.05
+
+
+def join(device: LabDevice, cpus: CpuPlan) -> None:
+    """Makes the wire between its two boxes, and the way of each to the other.
+
+    Raises:
+        SetupError: the kernel refused; the caller removes what was made so far.
+    """
+    first, second = device.namespaces
+    with netns.kernel_errors("join the device's two boxes"):
+        with netns.rtnetlink(first) as here:
+            netns.add_wire(here, INNER, second, INNER_MTU)
+        for namespace, box in _named(device):
+            settings = topology.kernel_settings(device, [INNER], cpus)
+            netns.write_settings(namespace, settings)
+            with netns.rtnetlink(namespace) as there:
+                netns.add_addresses(there, INNER, box.inner)
+            netns.run_ip(namespace, [f"link set {INNER} up"])
+        for namespace, box in _named(device):
+            _wait_until_up(namespace)
+            open_way(namespace, box)
+
+
+def ways_now(device: LabDevice) -> list[str]:
+    """The names of the ways that the boxes of the lab that is up have taken."""
+    taken = (_taken(namespace, box) for namespace, box in _named(device))
+    return list(dict.fromkeys(way.name for way in taken if way and way.name))
+
+
+def _wait_until_up(namespace: str) -> None:
+    """The kernel may take a second to notice, and IPv6 waits for that."""
+    path = f"/sys/class/net/{INNER}/operstate"
+    deadline = time.monotonic() + UP_TIMEOUT_S
+    while netns.read_settings(namespace, [path]).get(path) != "up":
+        if time.monotonic() > deadline:
+            raise SetupError(
+                f"the wire between the device's boxes is not up in {namespace} "
+                f"after {UP_TIMEOUT_S:g} s",
+                "look for a network manager that configures every interface it sees",
+            )
+        time.sleep(UP_POLL_S)
+
+
+def _named(device: LabDevice) -> Iterator[tuple[str, Box]]:
+    return zip(device.namespaces, device.boxes, strict=True)
+
+
+def open_way(namespace: str, box: Box) -> None:
+    """Takes the first of the box's ways whose link this kernel can make.
+
+    Raises:
+        SetupError: it can make none of them; says what it said of the last one.
+    """
+    for way in box.ways:
+        try:
+            if way.link is not None:
+                netns.run_ip(namespace, [f"link add name {way.link}"])
+        except SetupError:
+            if way is box.ways[-1]:
+                raise
+        else:
+            netns.run_ip(namespace, way.commands)
+            return
+
+
+def _taken(namespace: str, box: Box) -> Way | None:
+    for way in box.ways:
+        if way.link is None or _is_there(namespace, way.link.split()[0]):
+            return way
+    return None
+
+
+def _is_there(namespace: str, link: str) -> bool:
+    command = in_namespace(namespace, "ip", "link", "show", "dev", link)
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+# ``4in6``: IPv4 in IPv6 (RFC 2473), the data plane of DS-Lite (RFC 6333).
+#
+# The dual DUT set-up of RFC 8219 4.2; both boxes are one stateful NAT44 (RFC 9693 7):
+#
+#     tester                 dut: B4                dut2: AFTR
+#     10.0.0.2     left ---- left 10.0.0.1/8
+#                            inner ---------------- inner
+#     198.19.0.2   right -------------------------- right 198.19.0.1/24
+#
+#     10.0.0.2 > 198.19.0.2  in  2001:2:0:b4::1 > 2001:2:0:af::1  on the wire between
+#     10.0.0.2 =nftables= 198.19.0.1, a port from 1024 on          on the right
+#
+# The AFTR translates behind the tunnel's end. With lw4o6 (RFC 7596) the B4 does: the
+# same work at the other end of it.
+#
+# A kernel without ip6_tunnel has SRv6 (RFC 8986), whose ``encap.red`` with one segment
+# and ``End.DX4`` are plain IPv4 in IPv6 on the wire. They do it where other packets are
+# routed: the sender's end takes no hop, and at the receiver's end no connection is
+# tracked. So the AFTR's tunnel ends behind a wire of its own, of which both ends are
+# there: ``napt``, where packets come out as from a neighbour, and ``tunnel``. TTL falls
+# as with ip6_tunnel, by one in each box; the wire costs the AFTR some time. (With the
+# setting ``nf_hooks_lwtunnel`` connections would be tracked without that wire, but it
+# is one of the whole machine, and the kernel lets nobody set it back.)
+
+
+B4_ADDRESS, AFTR_ADDRESS = "2001:2:0:b4::1", "2001:2:0:af::1"
+_B4_WIRE, _AFTR_WIRE = "2001:2:0:64::1", "2001:2:0:64::2"
+_INSIDE, _OUTSIDE = "10.0.0.0/8", "198.18.0.0/15"
+_MAC = "02:00:00:00:af:01"
+
+
+def _tunnel(own: str, other: str, next_hop: str, network: str) -> Way:
+    return Way(
+        name="IPv4 in IPv6 by ip6_tunnel",
+        link=f"softwire type ip6tnl mode ipip6 local {own} remote {other} "
+        "encaplimit none dev inner",
+        commands=(
+            f"addr add {own}/128 dev inner nodad",
+            f"route add {other}/128 via {next_hop}",
+            "link set softwire mtu 1500 addrgenmode none up",
+            f"route add {network} dev softwire",
+        ),
+    )
+
+
+def _segments(
+    own: str, other: str, next_hop: str, network: str, table: str
+) -> tuple[str, ...]:
+    into = f"encap seg6 mode encap.red segs {other}"
+    return (
+        f"sr tunsrc set {own}",
+        f"route add {other}/128 via {next_hop}",
+        f"route add {network} {into} dev inner table {table}",
+        f"route add {own}/128 encap seg6local action End.DX4 nh4 0.0.0.0 dev inner",
+    )
+
+
+_TO_AFTR = (B4_ADDRESS, AFTR_ADDRESS, _AFTR_WIRE, _OUTSIDE)
+_TO_B4 = (AFTR_ADDRESS, B4_ADDRESS, _B4_WIRE, _INSIDE)
+_BY_SEGMENTS = "IPv4 in IPv6 by SRv6 (encap.red, End.DX4), for want of ip6_tunnel"
+
+
+def _aftr_rules() -> Iterator[Command]:
+    yield from source_nat("ip", PUBLIC_IPV4)
+    once = Table("ip", "once")
+    yield once.added()
+    yield once.chain("entering", "filter", "prerouting", -300)
+    into_tunnel = matches({"meta": {"key": "iifname"}}, "tunnel")
+    yield once.rule("entering", [into_tunnel, {"notrack": None}])
+
+
+B4 = Box(
+    inner=(f"{_B4_WIRE}/64", "fe80::1/64"),
+    ways=(
+        _tunnel(*_TO_AFTR),
+        Way(name=_BY_SEGMENTS, commands=_segments(*_TO_AFTR, table="main")),
+    ),
+)
+AFTR = Box(
+    ruleset=tuple(_aftr_rules()),
+    inner=(f"{_AFTR_WIRE}/64", "fe80::2/64"),
+    ways=(
+        _tunnel(*_TO_B4),
+        Way(
+            name=_BY_SEGMENTS,
+            # Neither end asks for the other's MAC address: it is its own.
+            link=f"napt address {_MAC} type veth peer name tunnel address {_MAC}",
+            commands=(
+                *(
+                    f"link set {end} arp off addrgenmode none up"
+                    for end in ("napt", "tunnel")
+                ),
+                "rule add iif inner lookup 100",
+                f"route add {_OUTSIDE} dev tunnel table 100",
+                "rule add iif tunnel lookup 101",
+                f"route add {_INSIDE} dev napt",
+                *_segments(*_TO_B4, table="101"),
+            ),
+        ),
+    ),
+)
+FOUR_IN_SIX = LabDevice(
+    name="4in6",
+    description="DS-Lite: a B4, then an AFTR with nftables source NAT of UDP "
+    f"to {PUBLIC_IPV4}",
+    addresses={"left": ("10.0.0.1/8",), "right": ("198.19.0.1/24",)},
+    left=lab_side(
+        "left",
+        Ipv4Side(address="10.0.0.2", gateway="10.0.0.1", virtual=PUBLIC_IPV4),
+        None,
+    ),
+    right=lab_side("right", Ipv4Side(address="198.19.0.2", gateway="198.19.0.1"), None),
+    boxes=(B4, AFTR),
+    sysctls=ROUTER_SYSCTLS,
+    tracking=Tracking(),
+    hooks=gateway_hooks(CHAIN),
+    hops=2,
+)
+
+
+# ``vxlan``: Ethernet in UDP (RFC 7348), two bridges with a tunnel between them.
+#
+# The dual DUT set-up of RFC 8219 4.2:
+#
+#     tester                 dut                    dut2
+#     198.18.0.2   left ---- left, vxlan
+#                            inner 10.255.0.1 ----- inner 10.255.0.2
+#     198.19.0.2   right -------------------------- vxlan, right
+#
+#     each frame  in  10.255.0.1 > 10.255.0.2, UDP to port 4789, VNI 42  between
+#
+# Each box is a bridge of its port and the tunnel's end. So nothing routes: the tester's
+# next hop on each side is its own other side, and TTL stays. A frame is 50 bytes longer
+# on the wire between. The outer UDP checksum is zero, and the outer source port a hash
+# of the frame's addresses and ports (RFC 7348 5).
+
+
+PORT, VNI = 4789, 42
+_LEFT_END, _RIGHT_END = "10.255.0.1", "10.255.0.2"
+_SILENT = {f"net.ipv6.conf.{s}.disable_ipv6": "1" for s in ("all", "default")}
+"""The tunnel is IPv4's, and a bridge with IPv6 would speak to the tester."""
+
+
+def _end(side: Side, own: str, other: str) -> Box:
+    tunnel = f"id {VNI} local {own} remote {other} dstport {PORT} dev inner ttl 64"
+    return Box(
+        inner=(f"{own}/30",),
+        ways=(
+            Way(
+                link=f"vxlan type vxlan {tunnel} noudpcsum",
+                commands=(
+                    "link add name bridge type bridge mcast_snooping 0",
+                    f"link set {side} master bridge",
+                    "link set vxlan master bridge",
+                    "link set vxlan up",
+                    "link set bridge up",
+                ),
+            ),
+        ),
+    )
+
+
+VXLAN = LabDevice(
+    name="vxlan",
+    description="Linux bridges, joined by VXLAN",
+    addresses={"left": (), "right": ()},
+    left=lab_side(
+        "left",
+        Ipv4Side(address="198.18.0.2", gateway="198.19.0.2"),
+        Ipv6Side(address="2001:2::2", gateway="2001:2:0:8000::2"),
+    ),
+    right=lab_side(
+        "right",
+        Ipv4Side(address="198.19.0.2", gateway="198.18.0.2"),
+        Ipv6Side(address="2001:2:0:8000::2", gateway="2001:2::2"),
+    ),
+    boxes=(
+        _end("left", _LEFT_END, _RIGHT_END),
+        _end("right", _RIGHT_END, _LEFT_END),
+    ),
+    sysctls=_SILENT,
+    translates=False,
+    hooks=kernel_hooks(CHAIN),
+)
