@@ -13,7 +13,7 @@ from many_runs import CELL, stored_run
 from report_sample import throughput_cell
 
 from dutperf.cli import app
-from dutperf.query import VIEWS
+from dutperf.query.views import VIEWS
 from dutperf.visible import csv_lines, visible
 
 RATES = "select device, frame_size, median(rate_fps) from results group by all"

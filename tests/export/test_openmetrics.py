@@ -17,7 +17,6 @@ from report_sample import LOSSES_4, loss_cell, sample_results, store, throughput
 from timed_sample import delay_results
 
 from dutperf.export import openmetrics
-from dutperf.query import Run
 from dutperf.report.source import read_source
 from dutperf.results import CellResult, Figure, ResultsFile
 
@@ -25,7 +24,7 @@ Labels = dict[str, str]
 
 
 def text_of(path: Path) -> str:
-    return openmetrics(Run(path, read_source(path)))
+    return openmetrics(read_source(path))
 
 
 def samples(text: str) -> list[tuple[str, Labels, float]]:

@@ -19,8 +19,7 @@ from many_runs import nightly
 from dutperf.errors import InputError
 from dutperf.evidence.pack import opened, packed
 from dutperf.evidence.verify import unpacked
-from dutperf.query.database import connect
-from dutperf.query.select import selected
+from dutperf.query.database import connect, selected
 
 RUN = {"results.json": b"{}", "frames/cell-forward.pcap": bytes(100), "a.txt": b"a"}
 ARCHIVE = packed("run", RUN, {"schema_version": 1})

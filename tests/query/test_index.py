@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
@@ -22,11 +21,13 @@ from timed_sample import delay_results
 
 from dutperf import query
 from dutperf.cli import app
-from dutperf.errors import InputError
-from dutperf.query.index import files, places, reading, updating, workers
-from dutperf.query.index.tables import VIEWS, values_of
-from dutperf.query.runs import Run
+from dutperf.errors import InputError, StorageError
+from dutperf.query import places, reader, run_index
+from dutperf.query import rows as run_rows
+from dutperf.query.views import TABLES, VIEWS
 from dutperf.report.source import read_source
+from dutperf.results import storage
+from dutperf.visible import visible
 
 INDEX = ".dutperf-index"
 Rows = dict[str, list[tuple[Any, ...]]]
@@ -87,11 +88,26 @@ def read_one_by_one(place: Path) -> Rows:
     for directory in sorted({path.parent for path in place.rglob("*.json*")}):
         if directory.name == "damaged" or INDEX in directory.parts:
             continue
-        run = Run(directory, read_source(directory))
+        source = read_source(directory)
+        of_run = {
+            "run": str(directory),
+            "campaign": source.name,
+            "created_at": run_rows.moment(source.created_at),
+        }
+        rows = run_rows.rows_of(source)
         for view in VIEWS:
-            values = values_of(view, run)[: len(view.columns)]
-            found[view.name] += zip(*values, strict=True)
+            names = [column.name for column in view.columns]
+            for row in rows[view.name]:
+                told = {**of_run, **row}
+                found[view.name].append(tuple(_shown(told[name]) for name in names))
     return found
+
+
+def _shown(value: object) -> object:
+    """Texts as the views have them."""
+    if isinstance(value, list):
+        return [_shown(each) for each in value]
+    return visible(value) if isinstance(value, str) else value
 
 
 def same(found: Rows, expected: Rows) -> None:
@@ -127,7 +143,7 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         seen.append(directory.name)
         return real(directory)
 
-    monkeypatch.setattr(reading, "read_source", spy)
+    monkeypatch.setattr(reader, "read_source", spy)
     return seen
 
 
@@ -143,16 +159,16 @@ def test_its_rows_are_those_of_each_run_read_alone(of_all_kinds: Path) -> None:
 def test_they_are_the_same_in_however_many_pieces_it_is_made(
     runs: Path, monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    monkeypatch.setattr(updating, "_ROUND", at_once)
-    monkeypatch.setattr(workers, "_BATCH", 2)
-    monkeypatch.setattr(reading, "_AT_ONCE", 3 * at_once)
+    monkeypatch.setattr(run_index, "_ROUND", at_once)
+    monkeypatch.setattr(reader, "_SHARE", 2)
+    monkeypatch.setattr(reader, "_AT_ONCE", 3 * at_once)
     same(rows_of(runs), read_one_by_one(runs))
 
 
 def test_they_are_the_same_after_a_hundred_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers, "_BATCH", 1000)  # in this process
+    monkeypatch.setattr(reader, "_SHARE", 1000)  # in this process
     draw = random.Random(1)  # noqa: S311 - figures, no secrets
     place = tmp_path / "many"
     for step in range(12):
@@ -223,23 +239,24 @@ def test_a_run_that_changes_while_it_is_read_is_read_again(
             campaign.write_text(campaign.read_text().replace("bench", "after"))
         return source
 
-    monkeypatch.setattr(reading, "read_source", changing)
+    monkeypatch.setattr(reader, "read_source", changing)
     rows_of(runs)
     monkeypatch.undo()
     monkeypatch.setattr(places, "_TICK_NS", 0)
     same(rows_of(runs), read_one_by_one(runs))
 
 
-def test_each_testbed_and_month_is_a_file_that_others_can_read(runs: Path) -> None:
+def test_it_is_a_file_that_others_can_read(runs: Path) -> None:
     import duckdb
 
-    expected = rows_of(runs)["results"]
-    files = sorted((runs / INDEX / "results").rglob("*.parquet"))
-    parts = {(path.parents[1].name, path.parent.name) for path in files}
-    assert len(parts) == len(files)
-    assert ("month=2026-01", "testbed=bench") in parts
-    told = duckdb.read_parquet(f"{runs / INDEX}/results/**/*.parquet")
-    assert told.count("*").fetchall() == [(len(expected),)]
+    expected = rows_of(runs)
+    (file,) = (runs / INDEX).glob("runs-*.parquet")
+    for view in VIEWS:
+        rows = duckdb.read_parquet(str(file)).filter(f"table_name = '{view.name}'")
+        assert rows.count("*").fetchall() == [(len(expected[view.name]),)]
+    times = duckdb.read_parquet(str(file)).filter("table_name = 'trials'")
+    found = [time for (time,) in times.select("created_at").fetchall()]
+    assert found == sorted(found)
 
 
 def test_what_was_left_out_is_told_each_time_as_the_directory_is_called(
@@ -255,61 +272,55 @@ def test_what_was_left_out_is_told_each_time_as_the_directory_is_called(
     assert second == [told.replace(str(runs), "runs")]
 
 
+def _file(home: Path) -> Path:
+    (file,) = home.glob("runs-*.parquet")
+    return file
+
+
 def _truncated(home: Path) -> None:
-    path = next((home / "trials").rglob("*.parquet"))
-    path.write_bytes(path.read_bytes()[:-20])
+    _file(home).write_bytes(_file(home).read_bytes()[:-20])
+
+
+def _emptied(home: Path) -> None:
+    _file(home).write_bytes(b"")
 
 
 def _flipped(home: Path) -> None:
-    path = next((home / "results").rglob("*.parquet"))
-    data = bytearray(path.read_bytes())
+    data = bytearray(_file(home).read_bytes())
     data[len(data) // 2] ^= 0xFF
-    path.write_bytes(data)
+    _file(home).write_bytes(data)
 
 
-def _removed(home: Path) -> None:
-    next((home / "results").rglob("*.parquet")).unlink()
+def _renamed(home: Path) -> None:
+    _file(home).rename(home / f"runs-{'0' * 32}.parquet")
 
 
-def _no_runs(home: Path) -> None:
-    next(home.glob("runs-*.parquet")).unlink()
-
-
-def _torn(home: Path) -> None:
-    path = home / "index.json"
-    path.write_bytes(path.read_bytes()[:100])
-
-
-def _with(**told: object) -> Callable[[Path], None]:
-    def change(home: Path) -> None:
-        path = home / "index.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | told))
-
-    return change
-
-
-@pytest.mark.parametrize(
-    ("harm", "said"),
-    [
-        (_truncated, "is damaged"),
-        (_flipped, "is damaged"),
-        (_removed, "is damaged"),
-        (_no_runs, "is damaged"),
-        (_torn, "damaged, or of another version"),
-        (_with(schema_version=0), "damaged, or of another version"),
-        (_with(dutperf_version="0.0.1"), "it is of dutperf 0.0.1"),
-        (_with(columns="other"), "it is of dutperf"),
-        (_with(directory=1), "made elsewhere"),
-    ],
-)
+@pytest.mark.parametrize("harm", [_truncated, _emptied, _flipped, _renamed])
 def test_an_index_that_cannot_be_used_is_made_anew_and_that_is_said(
-    runs: Path, harm: Callable[[Path], None], said: str
+    runs: Path, harm: Callable[[Path], None]
 ) -> None:
     expected = rows_of(runs)
     harm(runs / INDEX)
+    _made_anew(runs, expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("__version__", "0.0.1"), ("TABLES", TABLES[::-1])]
+)
+def test_one_of_another_version_is_made_anew_and_that_is_said(
+    runs: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: object
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(run_index, name, value)
+        expected = rows_of(runs)
+    _made_anew(runs, expected)
+
+
+def _made_anew(runs: Path, expected: Rows) -> None:
     told: list[str] = []
     assert rows_of(runs, told) == expected
-    assert [said in line for line in told if "made anew" in line] == [True]
+    (said,) = [line for line in told if "made anew" in line]
+    assert "it is damaged, of another version, or was made elsewhere" in said
     told.clear()
     assert rows_of(runs, told) == expected
     assert not [line for line in told if "made anew" in line]
@@ -327,93 +338,75 @@ def test_a_copy_of_all_is_not_believed_before_it_is_read(
 
 def test_nothing_is_left_of_what_does_not_count(runs: Path) -> None:
     rows_of(runs)
-    _left_by_a_killed_one(runs / INDEX)
+    home = runs / INDEX
+    before = _file(home)
+    (home / f".{before.name}.0123456789abcdef.new").write_text("of one who was killed")
     shutil.rmtree(runs / "night02")
     rows_of(runs)
-    home = runs / INDEX
-    contents = json.loads((home / "index.json").read_text())
-    counting = {contents["runs"]["name"]} | {
-        record["name"] for records in contents["tables"].values() for record in records
-    }
-    there = {str(path.relative_to(home)) for path in home.rglob("*.parquet")}
-    assert there == counting
-    assert [path.name for path in home.glob("staging-*")] == ["staging-mine"]
+    assert _file(home) != before
+    assert {path.name for path in home.iterdir()} == {"lock", _file(home).name}
 
 
-def _left_by_a_killed_one(home: Path) -> None:
-    """What it listed in the file that it had locked; and another's of such a name."""
-    (home / "lock").write_text("staging-0123456789abcdef")
-    (home / "staging-0123456789abcdef" / "rows").mkdir(parents=True)
-    (home / "staging-mine").mkdir()
-
-
-@pytest.mark.parametrize("listed", ["../mine", "staging-mine", "results", "\xff" * 70])
-def test_only_a_staging_directory_is_removed_for_being_listed(
-    runs: Path, listed: str
-) -> None:
+@pytest.mark.parametrize(
+    "name", ["mine.parquet", "runs-mine.parquet", ".runs-mine.parquet.1.new", "results"]
+)
+def test_what_is_no_index_of_ours_stays(runs: Path, name: str) -> None:
     rows_of(runs)
-    for mine in (runs / "mine", runs / INDEX / "staging-mine"):
-        mine.mkdir()
-    (runs / INDEX / "lock").write_text(listed)
-    (runs / "night02" / "journal.jsonl").touch()
+    (runs / INDEX / name).write_text("mine")
+    shutil.rmtree(runs / "night02")
     rows_of(runs)
-    assert (runs / "mine").is_dir()
-    assert (runs / INDEX / "staging-mine").is_dir()
-    assert (runs / INDEX / "results").is_dir()
+    assert (runs / INDEX / name).read_text() == "mine"
 
 
-@pytest.mark.parametrize("name", ["", "results", "lock", "staging-x"])
+NAMES = ["lock", f"runs-{'0' * 32}.parquet", f".runs-{'0' * 32}.parquet.{'0' * 16}.new"]
+
+
+@pytest.mark.parametrize("name", ["", *NAMES])
 def test_no_link_leads_an_index_elsewhere(
     runs: Path, tmp_path: Path, name: str
 ) -> None:
     victim = tmp_path / "victim"
-    (victim / "staging-mine").mkdir(parents=True)
+    victim.mkdir()
     (victim / "mine.parquet").write_text("mine")
     link = runs / INDEX / name
     link.parent.mkdir(exist_ok=True)
-    link.symlink_to(victim)
+    link.symlink_to(victim / "mine.parquet" if name else victim)
     told: list[str] = []
     same(rows_of(runs, told), read_one_by_one(runs))
-    assert sorted(path.name for path in victim.iterdir()) == [
-        "mine.parquet",
-        "staging-mine",
-    ]
-    assert any("is a link, or has a link or FIFO in it" in line for line in told)
+    assert [path.name for path in victim.iterdir()] == ["mine.parquet"]
+    assert (victim / "mine.parquet").read_text() == "mine"
     assert link.is_symlink()
+    left_alone = [line for line in told if line.startswith("no index in")]
+    assert len(left_alone) == (name in ("", "lock"))
+
+
+def test_a_link_in_place_of_an_index_that_is_written_leads_nowhere(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "victim").mkdir()
+    real = read_source
+
+    def exchanging(directory: Path) -> Any:  # noqa: ANN401 - as read_source
+        if not (runs / INDEX).is_symlink():
+            (runs / INDEX).rename(tmp_path / "moved")
+            (runs / INDEX).symlink_to(tmp_path / "victim")
+        return real(directory)
+
+    monkeypatch.setattr(reader, "read_source", exchanging)
+    same(rows_of(runs), read_one_by_one(runs))
+    assert not list((tmp_path / "victim").iterdir())
+    assert _file(tmp_path / "moved")
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("name", ["index.json", "lock", "readers"])
-def test_an_index_with_a_fifo_is_left_alone(runs: Path, name: str) -> None:
+@pytest.mark.parametrize("name", NAMES)
+def test_nobody_waits_for_a_fifo_in_an_index(runs: Path, name: str) -> None:
     fifo = runs / INDEX / name
     fifo.parent.mkdir()
     os.mkfifo(fifo)
-    told: list[str] = []
-    same(rows_of(runs, told), read_one_by_one(runs))
-    assert any("FIFO" in line for line in told)
+    same(rows_of(runs), read_one_by_one(runs))
+    same(rows_of(runs), read_one_by_one(runs))
     assert fifo.is_fifo()
-
-
-def test_files_that_no_index_of_ours_listed_stay(runs: Path) -> None:
-    rows_of(runs)
-    kept = runs / INDEX / "results" / "mine.parquet"
-    kept.write_text("mine")
-    shutil.rmtree(runs / "night02")
-    rows_of(runs)
-    assert kept.read_text() == "mine"
-
-
-def test_an_index_that_names_files_elsewhere_removes_none(runs: Path) -> None:
-    rows_of(runs)
-    mine = runs / "mine"
-    mine.write_text("mine")
-    _with(superseded=["../mine"])(runs / INDEX)
-    told: list[str] = []
-    rows_of(runs, told)
-    shutil.rmtree(runs / "night02")
-    rows_of(runs)
-    assert mine.read_text() == "mine"
-    assert any("it names files elsewhere" in line for line in told)
 
 
 def test_who_reads_keeps_the_files_that_another_replaces(runs: Path) -> None:
@@ -430,11 +423,11 @@ def test_one_that_is_killed_leaves_the_index_as_it_was(
     rows_of(runs)
     stored_run(runs / "new", [throughput_cell(CELL, 4, 64, [1e5])], 9)
 
-    def killed(*_: object) -> None:
+    def killed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(updating, "save", killed)
+        patch.setattr(run_index, "write_atomically", killed)
         with pytest.raises(KeyboardInterrupt):
             rows_of(runs)
     same(rows_of(runs), read_one_by_one(runs))
@@ -443,18 +436,18 @@ def test_one_that_is_killed_leaves_the_index_as_it_was(
 def test_what_was_read_before_an_interruption_is_kept(
     runs: Path, monkeypatch: pytest.MonkeyPatch, read: list[str]
 ) -> None:
-    monkeypatch.setattr(updating, "_ROUND", 3)
+    monkeypatch.setattr(run_index, "_ROUND", 3)
     rounds: list[int] = []
-    real = files.save
+    real = storage.write_atomically
 
-    def second_fails(*given: Any) -> Any:  # noqa: ANN401 - as save
+    def second_fails(*given: Any, **keys: Any) -> None:  # noqa: ANN401 - as it
         rounds.append(1)
         if len(rounds) == 2:
             raise KeyboardInterrupt
-        return real(*given)
+        real(*given, **keys)
 
     with monkeypatch.context() as patch:
-        patch.setattr(updating, "save", second_fails)
+        patch.setattr(run_index, "write_atomically", second_fails)
         with pytest.raises(KeyboardInterrupt):
             rows_of(runs)
     first = set(read[:3])
@@ -517,10 +510,31 @@ def test_where_the_directory_cannot_be_written_the_index_is_in_the_cache(
     told: list[str] = []
     same(rows_of(runs, told), read_one_by_one(runs))
     assert [line for line in told if line.startswith(f"no index in {runs / INDEX}")]
-    assert len(list((tmp_path / "cache" / "dutperf").glob("index-*/index.json"))) == 1
+    assert _file(next((tmp_path / "cache" / "dutperf").glob("index-*")))
     read.clear()
     rows_of(runs)
     assert not read
+
+
+def test_a_full_disk_costs_no_run_a_second_reading(
+    runs: Path, monkeypatch: pytest.MonkeyPatch, read: list[str]
+) -> None:
+    real = storage.write_atomically
+    full: list[Path] = []
+
+    def first_is_full(path: Path, *given: Any, **keys: Any) -> None:  # noqa: ANN401
+        if not full:
+            full.append(path)
+            raise StorageError(f"cannot write {path}: No space left on device")
+        real(path, *given, **keys)
+
+    monkeypatch.setattr(run_index, "write_atomically", first_is_full)
+    told: list[str] = []
+    same(rows_of(runs, told), read_one_by_one(runs))
+    (said,) = [line for line in told if line.startswith("no index in")]
+    assert said.count(str(runs / INDEX)) == 2
+    assert "No space left" in said
+    assert len(read) == len(set(read)) == 5
 
 
 def test_where_no_place_is_left_it_is_made_for_the_moment(
@@ -566,7 +580,7 @@ def test_every_process_reads_its_part(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2})
-    monkeypatch.setattr(workers, "_BATCH", 3)
+    monkeypatch.setattr(reader, "_SHARE", 3)
     nightly(tmp_path / "many", [1e5 + day for day in range(20)])
     same(rows_of(tmp_path / "many"), read_one_by_one(tmp_path / "many"))
 
@@ -575,7 +589,7 @@ def test_a_process_that_is_killed_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    monkeypatch.setattr(workers, "_BATCH", 3)
+    monkeypatch.setattr(reader, "_SHARE", 3)
     monkeypatch.setattr(sys, "executable", "/bin/false")
     nightly(tmp_path / "many", [1e5 + day for day in range(9)])
     assert app.run(["query", str(tmp_path / "many"), "from results"]) == 3

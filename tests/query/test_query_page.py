@@ -11,7 +11,7 @@ from many_runs import CELL, stored_run
 from report_sample import throughput_cell
 
 from dutperf.cli import app
-from dutperf.query import VIEWS
+from dutperf.query.views import VIEWS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "query.md").read_text("utf-8")
 QUERIES = re.findall(r"^    (dutperf query .*)$", PAGE, re.MULTILINE)

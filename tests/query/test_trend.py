@@ -13,10 +13,12 @@ from many_runs import CELL, nightly, stored_run
 from report_sample import loss_cell, store, throughput_cell
 from timed_sample import delay_results
 
-from dutperf.query import Point, Run, Series, StoredFigure, trends
-from dutperf.query.figures import leading_figures
-from dutperf.report.source import read_source
+from dutperf.query.figures import StoredFigure, leading_figures, stored_cells
+from dutperf.query.rows import moment
+from dutperf.query.trend import Point, Series, trends
+from dutperf.report.source import Source, read_source
 
+Run = tuple[Path, Source]
 FIRST = datetime(1, 1, 1)  # noqa: DTZ001 - all are UTC
 STEADY = [3e5 + 300 * (n * 7 % 5) for n in range(12)]
 
@@ -156,11 +158,11 @@ def _as_read(series: Series) -> tuple[Any, ...]:
 
 def _slowly(place: Path) -> list[tuple[Any, ...]]:
     directories = [path.parent for path in place.rglob("results.json")]
-    runs = [Run(path, read_source(path)) for path in directories]
-    runs.sort(key=lambda run: (run.created_at or FIRST, str(run.path)))
+    runs = [(path, read_source(path)) for path in directories]
+    runs.sort(key=lambda run: (moment(run[1].created_at) or FIRST, str(run[0])))
     found: dict[tuple[str, ...], list[tuple[Run, StoredFigure]]] = {}
     for run in runs:
-        for cell in run.cells:
+        for cell in stored_cells(run[1]):
             for figure in leading_figures(cell):
                 own = cell.id.partition("@")[0]
                 key = (cell.testbed, own, figure.name, figure.direction, cell.judged)
@@ -173,12 +175,12 @@ def _slow_series(
 ) -> tuple[Any, ...]:
     seen, points, loads = [], [], set()
     asked: dict[str, set[object]] = {}
-    for run, figure in figures:
-        own = (run.source.name, run.source.created_at, figure.value, figure.repeats)
+    for (path, source), figure in figures:
+        own = (source.name, source.created_at, figure.value, figure.repeats)
         if own in seen:
             continue
         seen.append(own)
-        points.append((str(run.path), run.source.created_at, figure.value))
+        points.append((str(path), source.created_at, figure.value))
         loads.add(figure.load_fps)
         for name, value in figure.cell.settings.items():
             if value is not None and name != "seed":

@@ -28,6 +28,7 @@ from dutperf import query
 from dutperf.errors import InputError, StorageError
 from dutperf.model.traffic import Beside, BesideKind
 from dutperf.protocol import BesideResult
+from dutperf.query.database import selected
 from dutperf.results import CellResult, Figure, ResultsFile, load_results
 from dutperf.results.rate_results import BesideCount, ManagementCount
 from dutperf.stats import median
@@ -45,7 +46,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def asked(path: Path | Sequence[Path], sql: str) -> list[tuple[Any, ...]]:
     paths = [path] if isinstance(path, Path) else path
     with query.connect(paths) as database:
-        return list(query.selected(database, sql).rows())
+        return list(selected(database, sql).rows())
 
 
 def test_what_a_researcher_types_gives_the_medians_of_the_files(tmp_path: Path) -> None:
@@ -293,7 +294,7 @@ def test_what_cannot_be_read_is_told_and_left_out(tmp_path: Path) -> None:
         (tmp_path / name / "results.json").write_text(said)
     told: list[str] = []
     with query.connect([tmp_path], told.append) as database:
-        rows = list(query.selected(database, "select run from results").rows())
+        rows = list(selected(database, "select run from results").rows())
     assert rows == [(str(good),)]
     assert [line.partition(" ")[0] for line in told] == ["left", "left", "left"]
     assert any("schema version 99" in line for line in told)
@@ -306,7 +307,7 @@ def test_a_number_that_no_column_holds_costs_its_run_alone(tmp_path: Path) -> No
     stored_run(tmp_path / "b", [huge])
     told: list[str] = []
     with query.connect([tmp_path], told.append) as database:
-        rows = list(query.selected(database, "select run from results").rows())
+        rows = list(selected(database, "select run from results").rows())
     assert rows == [(str(tmp_path / "a"),)]
     assert len(told) == 1
     assert str(tmp_path / "b") in told[0]
@@ -371,7 +372,7 @@ def test_sql_reads_and_writes_no_file_and_changes_no_setting(
     database = query.connect([tmp_path])
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(InputError) as caught:
-        list(query.selected(database, sql.format(file=file, directory=tmp_path)).rows())
+        list(selected(database, sql.format(file=file, directory=tmp_path)).rows())
     assert "\n" not in caught.value.message
     assert SECRET not in caught.value.message
     assert file.read_text() == SECRET
@@ -381,7 +382,7 @@ def test_sql_reads_and_writes_no_file_and_changes_no_setting(
 def test_a_select_can_be_explained(base: Path) -> None:
     database = query.connect([base])
     for how in ("explain", "explain analyze", "EXPLAIN (ANALYZE, FORMAT json)"):
-        found = query.selected(database, f"{how} from trials")
+        found = selected(database, f"{how} from trials")
         assert len(list(found.rows())) == 1
 
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from dutperf.catalogue import Unit
 from dutperf.errors import InputError
-from dutperf.query import StoredFigure, figures_of
-from dutperf.query.figures import leading_figures
+from dutperf.query.figures import StoredFigure, figures_of, leading_figures
 from dutperf.results import ResultsFile
 from dutperf.results.units import in_unit
 from dutperf.tables.subject import subjects

@@ -64,14 +64,14 @@ def export(
 
 
 def _text(directory: Path, format_: Format, keys: list[str]) -> str:
-    from dutperf import export, query  # noqa: PLC0415 - no other command needs them
+    from dutperf import export  # noqa: PLC0415 - no other command needs it
     from dutperf.tables.table_model import markdown  # noqa: PLC0415 - the same
 
     source = read_source(directory)
     if format_ == "openmetrics":
         if keys:
             raise InputError("--table: OpenMetrics has no tables", "leave it out")
-        return export.openmetrics(query.Run(directory, source))
+        return export.openmetrics(source)
     found = export.tables_of(source, keys)
     if format_ == "csv":
         return (

@@ -22,7 +22,7 @@ from dutperf.visible import csv_lines
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-    from dutperf.query import Selected
+    from dutperf.query.database import Selected
 
 _VERSION = 1
 _DEFAULT = "results"
@@ -92,7 +92,11 @@ def query(
         )
     parquet = output if output and _is_parquet(output) else None
     # Nobody else needs DuckDB, which takes a while to be loaded.
-    from dutperf.query import connect, selected, write_parquet  # noqa: PLC0415
+    from dutperf.query.database import (  # noqa: PLC0415
+        connect,
+        selected,
+        write_parquet,
+    )
 
     made = unfinished(parquet) if parquet else None
     database = connect([place], show_notice, writes=made)
@@ -137,9 +141,12 @@ def _is_parquet(path: Path) -> bool:
 
 
 def _list_views(database: DuckDBPyConnection, *, as_json: bool) -> None:
-    from dutperf.query import VIEWS, count_rows  # noqa: PLC0415 - as above
+    from dutperf.query.views import VIEWS  # noqa: PLC0415 - as above
 
-    rows = {view.name: count_rows(database, view) for view in VIEWS}
+    rows = {
+        view.name: database.table(view.name).count("*").fetchall()[0][0]
+        for view in VIEWS
+    }
     if as_json:
         told = {
             view.name: {

@@ -16,7 +16,7 @@ from dutperf.results.units import in_unit
 from dutperf.results.words import named
 
 if TYPE_CHECKING:
-    from dutperf.query import Point, Series
+    from dutperf.query.trend import Point, Series
 
 _VERSION = 1
 _BARS = "▁▂▃▄▅▆▇█"
@@ -44,7 +44,7 @@ def trend(directories: Directories, as_json: AsJson = False) -> None:
     (docs/query.md). Bounds and invalid results are shown, and are never a level.
     """
     # Nobody else needs what finds changes, which takes a while to be loaded.
-    from dutperf.query import trends  # noqa: PLC0415
+    from dutperf.query.trend import trends  # noqa: PLC0415
 
     found = trends(directories, show_notice)
     if as_json:

@@ -17,8 +17,8 @@ from dutperf import stats
 from dutperf.catalogue import PROCEDURES
 from dutperf.comparison.readings import Key, Reading, Run, cells_by_key, readings
 from dutperf.errors import DutperfError, InputError
-from dutperf.query.index.places import Found, LocalPlace
-from dutperf.query.runs import moment
+from dutperf.query.places import Found, LocalPlace
+from dutperf.query.rows import moment
 from dutperf.report.cells import CellView
 from dutperf.report.source import Source, read_source
 from dutperf.results import CellResult

@@ -9,7 +9,8 @@ from datetime import UTC
 
 from dutperf.catalogue import PROCEDURES, ProcedureName
 from dutperf.errors import InputError
-from dutperf.query import Run, StoredFigure, figures_of
+from dutperf.query.figures import StoredFigure, figures_of, stored_cells
+from dutperf.query.rows import moment
 from dutperf.report.page import cells_of
 from dutperf.report.source import Source
 from dutperf.report.text import STYLE
@@ -285,14 +286,14 @@ class _Metric:
     meaning: str
 
 
-def openmetrics(run: Run) -> str:
+def openmetrics(source: Source) -> str:
     """Each figure of the run as a gauge; cells without one are not there.
 
     The label ``bound`` says of a figure that is no exact one that it is that much or
     more (lower), or less (upper, below).
     """
     families: dict[_Metric, dict[str, float]] = {}
-    for metric, labels, value in [*_figures(run), *_when(run)]:
+    for metric, labels, value in [*_figures(source), *_when(source)]:
         families.setdefault(metric, {}).setdefault(_labels(labels), value)
     lines = []
     for metric, samples in families.items():
@@ -308,8 +309,8 @@ def openmetrics(run: Run) -> str:
 Sample = tuple[_Metric, dict[str, str], float]
 
 
-def _figures(run: Run) -> Iterator[Sample]:
-    for cell in run.cells:
+def _figures(source: Source) -> Iterator[Sample]:
+    for cell in stored_cells(source):
         for figure in figures_of(cell):
             if figure.value is not None:
                 unit, size = _UNITS[figure.unit]
@@ -341,13 +342,13 @@ def _told(figure: StoredFigure) -> dict[str, str]:
     }
 
 
-def _when(run: Run) -> Iterator[Sample]:
-    if run.created_at:
+def _when(source: Source) -> Iterator[Sample]:
+    if created_at := moment(source.created_at):
         metric = _Metric(
             "dutperf_run_created_timestamp_seconds", "seconds", "When the run began."
         )
-        began = run.created_at.replace(tzinfo=UTC).timestamp()
-        yield metric, {"campaign": run.source.name}, began
+        began = created_at.replace(tzinfo=UTC).timestamp()
+        yield metric, {"campaign": source.name}, began
 
 
 def _labels(labels: Mapping[str, str]) -> str:

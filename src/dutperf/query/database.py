@@ -1,26 +1,30 @@
-"""The views in a DuckDB database that reads nothing but what it was given.
+"""A DuckDB database with the views, and what SQL of a user's gives.
 
-Their rows stay in the files of an index (``index``). Nothing that SQL can say opens
-another file or a connection, or changes that again.
+It reads nothing but what it was given: nothing that SQL can say opens another file or a
+connection, or changes that again.
 """
 
 from __future__ import annotations
 
+import re
 import tempfile
 import weakref
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dutperf.errors import StorageError
-from dutperf.query.columns import View
-from dutperf.query.index import VIEWS, Snapshot, indexed
-from dutperf.query.index.bounded import MEMORY
-from dutperf.query.index.reading import quoted
-from dutperf.query.runs import Notify
+from dutperf.errors import InputError
+from dutperf.query.places import Notify, unheard
+from dutperf.query.reader import MEMORY, quoted, room_in
+from dutperf.query.run_index import indexed, rows_in
+from dutperf.query.views import VIEWS
+from dutperf.results.storage import storing
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 _ALONE: dict[str, Any] = {
     "allow_community_extensions": False,
@@ -30,15 +34,12 @@ _ALONE: dict[str, Any] = {
     "memory_limit": MEMORY,
 }
 """No extension is loaded, no variable of the program is a table."""
-
-
-def _unheard(_notice: str) -> None:
-    pass
+_EXPLAIN = re.compile(r"\s*explain\s+(analyze\s+)?(\([^()]*\)\s*)?", re.IGNORECASE)
 
 
 def connect(
     paths: Sequence[Path | str],
-    notify: Notify = _unheard,
+    notify: Notify = unheard,
     *,
     writes: Path | None = None,
 ) -> DuckDBPyConnection:
@@ -56,36 +57,127 @@ def connect(
     """
     import duckdb  # noqa: PLC0415 - only who asks needs it
 
-    snapshot = indexed([str(path) for path in paths], notify)
     spill = tempfile.TemporaryDirectory(prefix="dutperf-query-")
-    views = Path(spill.name) / "views.duckdb"
     try:
-        with duckdb.connect(views, config=_ALONE) as making:
-            for view in VIEWS:
-                for statement in _making(view, snapshot):
+        place = Path(spill.name)
+        with room_in(place):
+            files = indexed([str(path) for path in paths], notify, place)
+            with duckdb.connect(place / "views.duckdb", config=_ALONE) as making:
+                for statement in _making(files):
                     making.execute(statement)
-        database = duckdb.connect(views, read_only=True, config=_ALONE)
-    except duckdb.IOException as error:  # a full disk, above all
-        snapshot.close()
+            database = duckdb.connect(
+                place / "views.duckdb", read_only=True, config=_ALONE
+            )
+    except BaseException:
         spill.cleanup()
-        raise StorageError(
-            f"cannot write {spill.name}: {str(error).splitlines()[0]}",
-            "free some space there, or set TMPDIR to a directory on another disk",
-        ) from error
-    weakref.finalize(database, snapshot.close)
+        raise
     weakref.finalize(database, spill.cleanup)
+    allowed = ", ".join(map(quoted, [*files.values(), *([writes] if writes else [])]))
     database.execute(f"set temp_directory = {quoted(spill.name)}")
-    directories = ", ".join(map(quoted, snapshot.directories))
-    database.execute(f"set allowed_directories = [{directories}]")
-    if writes:
-        database.execute(f"set allowed_paths = [{quoted(str(writes))}]")
+    database.execute(f"set allowed_paths = [{allowed}]")
     database.execute("set enable_external_access = false")
     database.execute("set lock_configuration = true")
     return database
 
 
-def _making(view: View[Any], snapshot: Snapshot) -> Iterator[str]:
-    yield f"create view {view.name} as {snapshot.rows(view)}"
-    yield f"comment on view {view.name} is {quoted(view.meaning)}"
-    for column in view.columns:
-        yield f"comment on column {view.name}.{column.name} is {quoted(column.meaning)}"
+def _making(files: Mapping[str, Path]) -> Iterator[str]:
+    for view in VIEWS:
+        name = view.name
+        yield f"create view {name} as {rows_in(files, view)}"
+        yield f"comment on view {name} is {quoted(view.meaning)}"
+        for column in view.columns:
+            at = f"{name}.{column.name}"
+            yield f"comment on column {at} is {quoted(column.meaning)}"
+
+
+@dataclass(frozen=True)
+class Selected:
+    """What a SELECT gives: names and DuckDB's types of the columns, rows in order."""
+
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    relation: DuckDBPyRelation
+
+    def rows(self) -> Iterator[tuple[object, ...]]:
+        """Each, once.
+
+        Raises:
+            InputError: a value cannot be had, for example of a text that is no number.
+        """
+        with told_in_a_line():
+            yield from self.relation.iter_rows()
+
+
+def selected(database: DuckDBPyConnection, sql: str) -> Selected:
+    """What ``sql`` gives.
+
+    Raises:
+        InputError: it is wrong, or gives no rows.
+    """
+    import duckdb  # noqa: PLC0415 - only who asks needs it
+
+    with told_in_a_line():
+        asked = database.extract_statements(sql)
+        kinds = duckdb.StatementType
+        reads = (kinds.SELECT, kinds.MULTI)  # the last one: PIVOT
+        # EXPLAIN ANALYZE does what it explains.
+        explained = [
+            inside
+            for statement in asked
+            for inside in (
+                database.extract_statements(_EXPLAIN.sub("", statement.query, 1))
+                if statement.type == kinds.EXPLAIN
+                else [statement]
+            )
+        ]
+        if any(statement.type not in reads for statement in explained):
+            raise InputError(
+                "SQL reads here, and changes nothing",
+                "begin it with SELECT; --output writes its rows to a file",
+            )
+        relation = database.sql(sql) if asked else None
+    if relation is None:
+        raise InputError("this SQL asks for nothing", "begin it with SELECT")
+    names = tuple(relation.columns)
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise InputError(
+            f"two columns are called {twice[0]}", f"name one: {twice[0]} AS other"
+        )
+    return Selected(names, tuple(map(str, relation.types)), relation)
+
+
+def write_parquet(
+    database: DuckDBPyConnection, sql: str, path: Path, made: Path
+) -> None:
+    """Write what ``sql`` gives to ``path``, by ``made``, which ``database`` may write.
+
+    Raises:
+        InputError: the SQL is wrong, or a column has a type that Parquet has not.
+        SetupError: the file cannot be written.
+    """
+    found = selected(database, sql)
+    try:
+        with storing(path):
+            with told_in_a_line():
+                found.relation.write_parquet(str(made))
+            made.replace(path)
+    finally:
+        made.unlink(missing_ok=True)
+
+
+@contextmanager
+def told_in_a_line() -> Iterator[None]:
+    """What DuckDB says of wrong SQL, without the SQL itself."""
+    import duckdb  # noqa: PLC0415 - only who asks needs it
+
+    try:
+        yield
+    except RuntimeError as error:  # what DuckDB makes of Ctrl-C
+        raise KeyboardInterrupt from error
+    except (duckdb.Error, OverflowError, ValueError) as error:
+        said = " ".join(str(error).partition("\nLINE ")[0].split())
+        raise InputError(
+            f"this SQL cannot be answered: {said}",
+            "dutperf query DIR lists the views and their columns",
+        ) from error

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dutperf.catalogue import PROCEDURES, Unit
+from dutperf.report.source import Source
 from dutperf.results import (
     CellResult,
     Figure,
@@ -23,6 +24,7 @@ from dutperf.results import (
 )
 from dutperf.results.details import Absent
 from dutperf.tables import Subject
+from dutperf.tables.subject import trials_by_cell
 
 Limit = Literal["lower", "upper", "below"] | None
 """lower: that much, or more. upper: that much, or less. below: less."""
@@ -73,6 +75,26 @@ class StoredFigure:
         """(99th - 1st percentile) / median of the repeats."""
         known = self.spread if self.value is not None else None
         return known.dispersion_percent if known else None
+
+
+def stored_cells(source: Source) -> list[Subject]:
+    """Those with a result, with their own trials."""
+    trials = trials_by_cell(source.trials)
+    return [
+        Subject(
+            cell.id,
+            device_of(source, cell.place),
+            cell.procedure,
+            cell,
+            tuple(trials.get(cell.id, ())),
+        )
+        for cell in source.cells
+    ]
+
+
+def device_of(source: Source, place: str | None) -> str:
+    """The name of a lab or testbed; a run with one says it once."""
+    return (place or "") if source.several else source.testbeds[0].name
 
 
 def figures_of(cell: Subject) -> Iterator[StoredFigure]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -15,11 +15,13 @@ from dutperf import stats
 from dutperf.catalogue import Unit
 from dutperf.query.change_points import LEAST_RUNS, change_points
 from dutperf.query.figures import Limit
-from dutperf.query.index import Snapshot, bounded, indexed
-from dutperf.query.index.tables import PLACE
-from dutperf.query.runs import Notify
-from dutperf.query.series_table import SERIES
+from dutperf.query.places import Notify
+from dutperf.query.reader import bounded
+from dutperf.query.run_index import indexed, rows_in
+from dutperf.query.views import RESULTS
 
+_FREE = ("seed", "max_load_fps", "max_load_is", "rate_fps", "phase1_rate")
+"""Settings that may be others in each run: drawn, or found."""
 _KEYS = 5
 """Columns that are the same in a series."""
 _AT_ONCE = 10_000
@@ -83,7 +85,7 @@ class Series:
 
 
 class _Figure(NamedTuple):
-    """A row of the table ``series``, as it is selected."""
+    """A figure that a cell is known by, as it is selected."""
 
     device: str
     cell: str
@@ -100,11 +102,6 @@ class _Figure(NamedTuple):
     load_fps: float | None
     settings: str
 
-    @property
-    def key(self) -> tuple[str, ...]:
-        """What is the same in a series."""
-        return (self.device, self.cell, self.figure, self.direction, self.judged)
-
 
 def trends(paths: Sequence[Path | str], notify: Notify) -> list[Series]:
     """A series for each figure that a cell is known by, in the order of the cells.
@@ -114,22 +111,26 @@ def trends(paths: Sequence[Path | str], notify: Notify) -> list[Series]:
     Raises:
         InputError: there is no such directory, or no run in it that can be read.
     """
-    with closing(indexed([str(path) for path in paths], notify)) as snapshot:
-        by_key = groupby(_figures(snapshot), key=lambda figure: figure.key)
+    with tempfile.TemporaryDirectory(prefix="dutperf-trend-") as into:
+        files = indexed([str(path) for path in paths], notify, Path(into))
+        by_key = groupby(_figures(files), key=lambda figure: figure[:_KEYS])
         return [_series(list(_once(of_key))) for _, of_key in by_key]
 
 
-def _figures(snapshot: Snapshot) -> Iterator[_Figure]:
+def _figures(files: Mapping[str, Path]) -> Iterator[_Figure]:
     """Series after series, each in the order of time."""
     keys = ", ".join(_Figure._fields[:_KEYS])
     # Who began at an unknown time was first.
     at = "coalesce(created_at, timestamp '0001-01-01')"
     sql = (
-        f"with figures as ({snapshot.rows(SERIES, placed=True)}), "
-        f"firsts as (select {keys}, min(({at}, run, {PLACE})) as first "
+        "with figures as (select * replace (coalesce(device, '') as device, "
+        "split_part(cell, '@', 1) as cell, coalesce(direction, '') as direction, "
+        "coalesce(judged, '') as judged), _unit as unit, _value as value, "
+        f"_begun as begun from ({rows_in(files, RESULTS, hidden=True)}) where _leads), "
+        f"firsts as (select {keys}, min(({at}, run, place)) as first "
         "from figures group by all) "
         f"select {', '.join(_Figure._fields)} from figures join firsts using ({keys}) "
-        f"order by first, {at}, run, {PLACE}"
+        f"order by first, {at}, run, place"
     )
     with bounded() as database:
         rows = database.execute(sql)
@@ -191,7 +192,8 @@ def _settings(figures: Sequence[_Figure]) -> Iterator[str]:
     A loss or a delay is of its load, wherever that is from.
     """
     told = [json.loads(text) for text in dict.fromkeys(f.settings for f in figures)]
-    for key in dict.fromkeys(key for settings in told for key in settings):
+    keys = dict.fromkeys(key for settings in told for key in settings)
+    for key in (key for key in keys if key not in _FREE):
         values = {each[key] for each in told if each.get(key) is not None}
         if len(values) > 1:
             yield key

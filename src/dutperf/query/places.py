@@ -10,17 +10,18 @@ import hashlib
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
 
 from dutperf.errors import InputError
-from dutperf.query.runs import Notify
 from dutperf.results.directory import CAMPAIGN, ENVIRONMENT, RESULTS
 from dutperf.results.journal import JOURNAL
 from dutperf.visible import visible
+
+Notify = Callable[[str], None]
+"""Takes what a user should know, a sentence."""
 
 INDEX = ".dutperf-index"
 """The directory that an index lives in; no runs are looked for there."""
@@ -46,18 +47,8 @@ class Found:
     fingerprint: str
 
 
-class Place(Protocol):
-    """Where runs are."""
-
-    @property
-    def name(self) -> str:
-        """As the user gave it."""
-
-    def runs(self, notify: Notify, /) -> dict[str, Found]:
-        """Those that are there, by key; ``notify`` is told what cannot be looked at."""
-
-    def fetched(self, path: str) -> Any:  # noqa: ANN401 - a context manager of Path
-        """Within, a directory with the files of the run at ``path``."""
+def unheard(_notice: str) -> None:
+    """Nobody is told."""
 
 
 def place_of(name: str) -> Place:
@@ -69,11 +60,20 @@ def place_of(name: str) -> Place:
     return RemotePlace(name) if "://" in name else LocalPlace(name)
 
 
-def is_read(name: str) -> bool:
-    """Whether what SQL may ask comes from a file of that name."""
-    return name in (RESULTS, JOURNAL, CAMPAIGN) or (
-        name.startswith(_ENVIRONMENTS) and name.endswith(_JSON)
-    )
+def _read_of(names: Collection[str]) -> set[str]:
+    """Files of a directory that its run is read from; none: it has no run.
+
+    The journal is read where there are no results.
+    """
+    if RESULTS not in names and JOURNAL not in names:
+        return set()
+    return {
+        name
+        for name in names
+        if name in (RESULTS, CAMPAIGN)
+        or (name == JOURNAL and RESULTS not in names)
+        or (name.startswith(_ENVIRONMENTS) and name.endswith(_JSON))
+    }
 
 
 class LocalPlace:
@@ -100,10 +100,9 @@ class LocalPlace:
                 notify(f"left out: cannot read {error.filename}: {error.strerror}")
                 continue
             below += [os.path.normpath(f"{path}/{name}") for name in directories]
-            names = {entry.name for entry in files}
-            if not {RESULTS, JOURNAL} & names:
+            if not (names := _read_of(files)):
                 continue
-            fingerprint = _fingerprint(files, names, settled_before)
+            fingerprint = _fingerprint([files[n] for n in names], settled_before)
             run = Found(visible(path), path, fingerprint)
             if found.setdefault(run.key, run) is not run:
                 notify(f"left out: two directories look like {self.root / run.key}")
@@ -115,28 +114,18 @@ class LocalPlace:
         yield self.root / path
 
 
-def _looked_into(
-    directory: Path,
-) -> tuple[list[os.DirEntry[str]], list[str]]:
-    """Files that are read of a run, and directories that may have some."""
-    files, directories = [], []
+def _looked_into(directory: Path) -> tuple[dict[str, os.DirEntry[str]], list[str]]:
+    """Its files by name, and directories that may have runs."""
     with os.scandir(directory) as entries:
-        for entry in entries:
-            if is_read(entry.name) and not entry.is_dir():
-                files.append(entry)
-            elif entry.is_dir(follow_symlinks=False) and entry.name != INDEX:
-                directories.append(entry.name)
-    return files, directories
+        found = list(entries)
+    files = {entry.name: entry for entry in found if not entry.is_dir()}
+    below = [e.name for e in found if e.is_dir(follow_symlinks=False)]
+    return files, [name for name in below if name != INDEX]
 
 
-def _fingerprint(
-    files: Sequence[os.DirEntry[str]], names: set[str], settled_before: int
-) -> str:
-    """The journal counts where it is read: without results."""
+def _fingerprint(files: Iterable[os.DirEntry[str]], settled_before: int) -> str:
     told = []
     for entry in files:
-        if entry.name == JOURNAL and RESULTS in names:
-            continue
         try:
             stat = entry.stat()
         except OSError:  # a link to nothing, or gone meanwhile
@@ -186,16 +175,13 @@ class RemotePlace:
         for path, told in listed.items():
             directory, _, name = path.rpartition("/")
             below = directory[len(self._root) :].strip("/") or "."
-            if is_read(name) and INDEX not in below.split("/"):
+            if INDEX not in below.split("/"):
                 of_run.setdefault(below, {})[name] = repr(sorted(told.items(), key=str))
         found = {}
         for below, files in of_run.items():
-            if not {RESULTS, JOURNAL} & set(files):
-                continue
-            if RESULTS in files:
-                files.pop(JOURNAL, None)
-            fingerprint = _hashed([f"{name}\0{told}" for name, told in files.items()])
-            found[visible(below)] = Found(visible(below), below, fingerprint)
+            if names := _read_of(files):
+                fingerprint = _hashed([f"{name}\0{files[name]}" for name in names])
+                found[visible(below)] = Found(visible(below), below, fingerprint)
         return found
 
     @contextmanager
@@ -208,11 +194,12 @@ class RemotePlace:
                     each.rstrip("/").rpartition("/")[2]
                     for each in self._system.ls(there, detail=False)
                 ]
-                wanted = {name for name in names if is_read(name)}
-                if RESULTS in wanted:
-                    wanted.discard(JOURNAL)
-                for name in wanted:
+                for name in _read_of(names):
                     self._system.get_file(f"{there}/{name}", str(Path(copy) / name))
             except OSError as error:
                 raise InputError(f"cannot read {self.name}/{path}: {error}") from error
             yield Path(copy)
+
+
+Place = LocalPlace | RemotePlace
+"""``name`` as the user gave it; ``runs`` by key; ``fetched``: a directory with one."""
