@@ -32,11 +32,10 @@ from scapy.utils import wrpcap
 from dutperf import lab
 from dutperf.config.testbed import Testbed
 from dutperf.errors import SetupError
-from dutperf.lab import device_cpu, netns
-from dutperf.lab.active_cores import set_cores
+from dutperf.lab import device_cpu, netns, topology
 from dutperf.lab.cpus import plan_cpus
-from dutperf.lab.devices import two_boxes
 from dutperf.lab.devices.device import Box, Way
+from dutperf.lab.orders import set_cores
 from dutperf.lab.processes import is_running
 from dutperf.protocol import Side
 
@@ -361,7 +360,7 @@ def commands_of(monkeypatch: pytest.MonkeyPatch, known: set[str]) -> list[str]:
 
     monkeypatch.setattr(netns, "run_ip", run_ip)
     ways = [Way(each, f"{each} type {each}", (f"use {each}",)) for each in NAMES]
-    two_boxes.open_way("dut", Box(ways=tuple(ways)))
+    topology.open_way("dut", Box(ways=tuple(ways)))
     return done
 
 

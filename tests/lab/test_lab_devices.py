@@ -12,7 +12,7 @@ from dutperf.config.flows import hosts
 from dutperf.config.sizes import default_versions
 from dutperf.config.testbed import Testbed
 from dutperf.lab import topology
-from dutperf.lab.devices.translators import MAX_HOSTS, configuration, tayga_siit
+from dutperf.lab.devices.translators import MAX_HOSTS, tayga_siit
 from dutperf.model.frames import IpVersions
 from dutperf.model.hosts import AddressSet
 from dutperf.model.stateful_keys import Phase2Keys
@@ -141,7 +141,7 @@ def test_a_translator_for_more_hosts_than_the_network_has_is_refused(
 
 def test_the_configuration_has_a_line_for_each_mapping() -> None:
     (translator,) = tayga_siit(2).translators.values()
-    assert configuration(translator, Path("/run/x")).splitlines() == [
+    assert translator.configuration(Path("/run/x")).splitlines() == [
         "tun-device siit",
         "ipv4-addr 198.18.0.1",
         "ipv6-addr 2001:2:0:1000::1",

@@ -80,7 +80,11 @@ def socket_of(device: lab.LabDevice) -> str:
 def test_dpdk_keeps_the_files_of_two_switches_apart() -> None:
     device = lab.LABS["ovs-dpdk"]
     nameless, named = (
-        [option for option in open_vswitch._options(each, 1) if "prefix" in option]
+        [
+            option
+            for option in open_vswitch._options(each.own_name, 1)
+            if "prefix" in option
+        ]
         for each in (device, device.at("a"))
     )
     assert nameless != named

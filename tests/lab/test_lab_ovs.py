@@ -15,6 +15,7 @@ from livetools import measured_in_lab
 from dutperf import lab
 from dutperf.config.side import MemifPort
 from dutperf.errors import SetupError
+from dutperf.lab.cpus import plan_cpus
 from dutperf.lab.devices import open_vswitch
 from dutperf.lab.devices.open_vswitch import OVS_DPDK, RING_FRAMES, ROUTED, rules
 from dutperf.lab.state import ChangedSetting
@@ -125,5 +126,5 @@ def test_enough_pages_are_no_trouble(tmp_path: Path) -> None:
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", os.devnull)
     with pytest.raises(SetupError) as refused:
-        open_vswitch.check_programs()
+        OVS_DPDK.check_programs(plan_cpus())
     assert "openvswitch-switch-dpdk" in (refused.value.hint or "")

@@ -14,7 +14,7 @@ from scapy.packet import Packet
 from dutperf import lab
 from dutperf.config.testbed import Testbed
 from dutperf.errors import SetupError
-from dutperf.lab import netns, restart
+from dutperf.lab import netns, orders
 from dutperf.lab.processes import is_running
 from dutperf.lab.state import StateFile
 
@@ -86,7 +86,7 @@ def test_connections_are_forgotten() -> None:
         pytest.skip("needs conntrack")
     testbed = lab.up("nft-nat44")
     deliver(testbed, "left", THROUGH["nft-nat44"][0])
-    assert "deleted" in restart.restart(StateFile())
+    assert "deleted" in orders.restart(StateFile())
     command = ["ip", "netns", "exec", netns.DUT, "conntrack", "-C"]
     shown = subprocess.run(command, capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "0"
@@ -94,4 +94,4 @@ def test_connections_are_forgotten() -> None:
 
 def test_without_a_lab_it_says_so() -> None:
     with pytest.raises(SetupError, match="no lab is up"):
-        restart.restart(StateFile())
+        orders.restart(StateFile())

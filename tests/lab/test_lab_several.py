@@ -12,9 +12,10 @@ from dutperf import busy, lab
 from dutperf.config.labs import LabKeys
 from dutperf.config.testbed import Testbed
 from dutperf.errors import BusyError, InputError, SetupError
-from dutperf.lab import active_cores, machine, netns, orders, presence
+from dutperf.lab import machine, netns, orders, presence
 from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.devices import nftables
+from dutperf.lab.devices.nftables import Tracking
 from dutperf.lab.processes import Process
 from dutperf.lab.state import (
     ChangedSetting,
@@ -271,9 +272,9 @@ def test_more_cores_of_a_device_are_none_of_others(
     lab.up("linux-router@b")
     own = StateFile(tmp_path, "a")
     with pytest.raises(InputError, match="1 can be spared"):
-        active_cores.set_cores(2, own)
+        orders.set_cores(2, own)
     lab.down(own_name="b")
-    cpus = active_cores.set_cores(3, own)
+    cpus = orders.set_cores(3, own)
     assert state_of(tmp_path, "a").device_cpus >= set(cpus)
     lab.up("linux-router@b")
     assert cpus_of(tmp_path, "b").isdisjoint(cpus)
@@ -398,10 +399,10 @@ def test_two_gateways_cannot_have_two_limits_of_connections(
     nat = make_state(None).model_copy(update={"device": "nft-nat44"})
     StateFile(tmp_path).write(nat)
     eight.present |= {"tester", "dut"}
-    orders.check_limit(StateFile(tmp_path, "a"), 1_000_000)
+    orders.check_limit(StateFile(tmp_path, "a"), Tracking(1_000_000))
     with pytest.raises(SetupError, match="lab nft-nat44 would get 5,000, too"):
-        orders.check_limit(StateFile(tmp_path, "a"), 5_000)
-    orders.check_limit(StateFile(tmp_path), 5_000)
+        orders.check_limit(StateFile(tmp_path, "a"), Tracking(5_000))
+    orders.check_limit(StateFile(tmp_path), Tracking(5_000))
 
 
 def test_a_plan_is_as_it_is_without_others_where_they_leave_too_little(

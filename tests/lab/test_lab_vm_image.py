@@ -14,6 +14,7 @@ import pytest
 
 from dutperf.errors import SetupError
 from dutperf.lab import vm_image
+from dutperf.lab.cpus import plan_cpus
 from dutperf.lab.devices import virtual_machine
 from dutperf.lab.devices.virtual_machine import (
     FEATURES,
@@ -156,7 +157,7 @@ def test_a_machine_without_apt_is_told(
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", os.devnull)
     with pytest.raises(SetupError) as refused:
-        virtual_machine.check()
+        LINUX_VM.check_programs(plan_cpus())
     assert "qemu-system-x86" in refused.value.hint
 
 

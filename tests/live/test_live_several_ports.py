@@ -12,7 +12,7 @@ from planning import cell
 
 from dutperf import lab
 from dutperf.config import Testbed
-from dutperf.lab import restart
+from dutperf.lab import orders
 from dutperf.lab.state import StateFile
 from dutperf.model.traffic import PortPattern
 from dutperf.protocol import PortReport, TrialResult
@@ -116,7 +116,7 @@ def test_after_a_restart_all_of_its_ports_forward_again(tmp_path: Path) -> None:
     try:
         lab.up(name)
         _measure(tmp_path / "before", name, "mesh")
-        restart.restart(StateFile())
+        orders.restart(StateFile())
         _measure(tmp_path / "after", name, "mesh")
     finally:
         lab.down(all_=True)

@@ -1,5 +1,6 @@
 from .device_cpu import left_to_the_device
-from .devices import LABS, LabDevice
+from .devices import LABS
+from .devices.device import LabDevice
 from .lifecycle import (
     attached,
     check,

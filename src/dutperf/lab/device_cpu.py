@@ -10,14 +10,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dutperf.errors import SetupError
 from dutperf.lab import netns
-from dutperf.lab.devices.device import INNER, LabDevice
 from dutperf.lab.netns import named
 from dutperf.lab.processes import PROC
+from dutperf.lab.topology import INNER
 from dutperf.programs import in_namespace
+
+if TYPE_CHECKING:
+    from dutperf.lab.devices.device import LabDevice
 
 # How long others had the CPU of the lab's device while it wanted to run.
 #

@@ -7,7 +7,6 @@ left behind is removed by the next ``up`` or ``session`` of any lab, and by ``do
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
@@ -15,10 +14,9 @@ from datetime import UTC, datetime
 from dutperf import busy
 from dutperf.config.labs import LabKeys, lab_keys
 from dutperf.config.testbed import Testbed
-from dutperf.errors import BusyError, InputError, SetupError
+from dutperf.errors import BusyError, SetupError
 from dutperf.interruption import postponed_signals, terminate_as_interrupt
 from dutperf.lab import (
-    description,
     device_cpu,
     machine,
     netns,
@@ -28,20 +26,8 @@ from dutperf.lab import (
 )
 from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.description import testbed_of
-from dutperf.lab.devices import (
-    LABS,
-    LabDevice,
-    daemons,
-    device_of,
-    known_answer,
-    linux_firewall,
-    nftables,
-    open_vswitch,
-    translators,
-    two_boxes,
-    virtual_machine,
-)
-from dutperf.lab.devices.known_answer import KNOWN_ANSWER
+from dutperf.lab.devices import device_of, find
+from dutperf.lab.devices.device import LabDevice
 from dutperf.lab.orders import check_limit
 from dutperf.lab.presence import (
     in_use,
@@ -53,8 +39,7 @@ from dutperf.lab.presence import (
     present,
     running,
 )
-from dutperf.lab.processes import Process, is_running, this_process
-from dutperf.lab.refdut_socket import Behaviour
+from dutperf.lab.processes import Process, Programs, is_running, this_process
 from dutperf.lab.state import LabState, StateFile, hand_over
 
 _INTERRUPTED = "interrupted: the lab is finished, then taken down; a moment"
@@ -76,7 +61,7 @@ def up(given: str | LabKeys, *, share: bool = False) -> Testbed:
             taken, or the kernel cannot do it. Nothing of the new lab is left then.
     """
     keys = lab_keys(given)
-    device = _device(keys)
+    device = find(keys)
     file = StateFile(name=keys.own_name)
     netns.check_machine()
 
@@ -94,12 +79,13 @@ def _kept(file: StateFile, device: LabDevice, keys: LabKeys) -> LabState | None:
     if kept is None or kept.device != keys.device or kept.owner or not is_usable(kept):
         return None
     if keys.rules is not None:
-        topology.load_rules(device)
+        device.load_rules()
         named = {"name": keys.testbed_name}
         testbed = kept.testbed.model_copy(update=named)
         kept = kept.model_copy(update={"testbed": testbed})
         file.write(kept)
-    _tell(file, keys.behaviour)
+    if keys.behaviour is not None:
+        device.tell(file.dut_directory, keys.behaviour)
     return kept
 
 
@@ -112,7 +98,7 @@ def attached(given: str | LabKeys) -> Testbed:
     """
     keys = lab_keys(given)
     name = keys.name
-    device = _device(keys)
+    device = find(keys)
     file = StateFile(name=keys.own_name)
     state = file.read()
     if state is None or state.device != device.name or not is_whole(state):
@@ -144,7 +130,7 @@ def _check_as_asked(keys: LabKeys, device: LabDevice) -> None:
             "take it down, and it is made for each run, to do as the campaign says: "
             f"{_taken_down(keys)}",
         )
-    now = [] if rules is None else description.filters_now(device)
+    now = [] if rules is None else device.filters_now()
     if any(count != rules for count in now):
         has = " and ".join(map(str, dict.fromkeys(now)))
         raise SetupError(
@@ -181,7 +167,7 @@ def session(given: str | LabKeys) -> Iterator[Testbed]:
         SetupError: as ``up``; also if the same lab is kept by ``up``.
     """
     keys = lab_keys(given)
-    device = _device(keys)
+    device = find(keys)
     file = StateFile(name=keys.own_name)
     netns.check_machine()
 
@@ -231,7 +217,7 @@ def check(given: str | LabKeys) -> None:
         SetupError: one is.
     """
     keys = lab_keys(given)
-    device = _device(keys)
+    device = find(keys)
     file = StateFile(name=keys.own_name)
     there = file.read()
     if there is not None and there.owner is None and is_there(there):
@@ -270,7 +256,7 @@ def down(
     """
     keys = None if name is None else LabKeys(name=name)
     if keys is not None:
-        _device(keys)
+        find(keys)
         own_name = own_name or keys.own_name
     netns.check_machine()
     with StateFile().locked():
@@ -300,9 +286,9 @@ def plan(given: str | LabKeys) -> Testbed:
             understand its behaviour.
     """
     keys = lab_keys(given)
-    device = _device(keys)
+    device = find(keys)
     if keys.behaviour is not None:
-        known_answer.check(keys.behaviour)
+        device.check_behaviour(keys.behaviour)
     return testbed_of(device, planned_cpus(keys.own_name), keys)
 
 
@@ -318,31 +304,6 @@ def dut_alive(name: str) -> bool:
     return state is not None and state.device == keys.device and is_whole(state)
 
 
-def _device(keys: LabKeys) -> LabDevice:
-    name, rules = keys.device, keys.rules
-    if name in LABS:
-        device = LABS[name]
-        if keys.behaviour is not None and not device.answers:
-            raise InputError(
-                f"lab {name} takes no behaviour: it does what it does",
-                f"the lab that does as told is {KNOWN_ANSWER.name}",
-            )
-        if rules is None:
-            return device.at(keys.own_name)
-        if device.filters is None:
-            filtered = [each.name for each in LABS.values() if each.filters is not None]
-            raise InputError(
-                f"lab {name} has no filters whose number could be chosen",
-                f"leave rules out, or take the lab {', '.join(filtered)}",
-            )
-        return linux_firewall(rules).at(keys.own_name)
-    near = difflib.get_close_matches(name, LABS, n=1)
-    raise InputError(
-        f"there is no lab named {name!r}",
-        f"did you mean {near[0]!r}?" if near else f"labs: {', '.join(LABS)}",
-    )
-
-
 def _bring_up(
     file: StateFile, device: LabDevice, keys: LabKeys, share: bool, *, keep: bool
 ) -> LabState:
@@ -355,9 +316,8 @@ def _bring_up(
     _sweep()
     _make_room(file, device)
     cpus = presence.shared() if share else presence.choose(file)
-    _check_programs(device, cpus)
-    if device.tracking:
-        check_limit(file, device.tracking.connections)
+    device.check_programs(cpus)
+    check_limit(file, device.tracking)
     state = LabState(
         device=device.name,
         name=file.name,
@@ -376,7 +336,8 @@ def _bring_up(
     try:
         with terminate_as_interrupt(), postponed_signals(_INTERRUPTED):
             state = _build(file, device, cpus, state)
-        _tell(file, keys.behaviour)
+        if keys.behaviour is not None:
+            device.tell(file.dut_directory, keys.behaviour)
         if keep:
             state = state.model_copy(update={"owner": None})
             file.write(state)
@@ -400,64 +361,17 @@ def _build(
         update(processes=(*state.processes, process))
 
     file.make_dut_directory()
-    files = file.dut_directory
-    if device.tracking:
-        update(
-            settings=(
-                *state.settings,
-                *nftables.settings_for(device.tracking.connections),
-            )
-        )
     machine.change_settings(state.settings)
-    if device.is_kernel:
-        changes = machine.queue_changes(cpus.dut)
-        update(
-            settings=(*state.settings, *changes.settings),
-            priorities=changes.priorities,
-        )
-        machine.apply_changes(changes)
+    changes = device.changes(cpus)
+    update(settings=(*state.settings, *changes.settings), priorities=changes.priorities)
+    machine.apply_changes(changes)
+    device.check_changes(changes)
     topology.build(device, cpus)
-    if len(device.boxes) > 1:
-        two_boxes.join(device, cpus)
     if cpus.receive is not None and device.wired:
         moved = device_cpu.move_receiving(device, cpus.receive)
         update(receive_cpu=cpus.receive if moved else None)
-    for home, each in device.translators.items():
-        translators.start(each, home, cpus.dut, files, record)
-    for daemon in device.daemons:
-        daemons.start(daemon, device.namespaces[0], cpus.dut, files, record)
-    if device.rules:
-        pages = open_vswitch.pages_to_reserve()
-        update(settings=(*state.settings, *pages))
-        machine.change_settings(pages)
-        open_vswitch.check_pages(pages)
-        cpu = cpus.worker if cpus.dut is None else cpus.dut
-        open_vswitch.start(device, cpu, files, record)
-    if device.guest:
-        virtual_machine.start(device, cpus.dut, files, record)
-    if device.answers:
-        known_answer.start(device, cpus, files, record)
+    device.start(cpus, Programs(cpus.dut, file.dut_directory, record))
     return state
-
-
-def _tell(file: StateFile, behaviour: Behaviour | None) -> None:
-    if behaviour is not None:
-        known_answer.tell(file.dut_directory, behaviour)
-
-
-def _check_programs(device: LabDevice, cpus: CpuPlan) -> None:
-    if device.translators:
-        netns.check_program("tayga", "tayga")
-    for daemon in device.daemons:
-        netns.check_program(daemon.program, daemon.package)
-    if device.daemons or (device.wired and cpus.receive is not None):
-        netns.check_program("ethtool", "ethtool")
-    if device.rules:
-        open_vswitch.check_programs()
-    if device.guest:
-        virtual_machine.check()
-    if device.answers:
-        known_answer.check_program()
 
 
 def _sweep() -> None:
@@ -501,5 +415,5 @@ def _clear_if_owned(file: StateFile) -> None:
 
 def _as_it_is(state: LabState) -> Testbed:
     """The testbed of a lab that is up, with its device as it is now."""
-    now = {"description": description.present(state)}
+    now = {"description": ", ".join(device_of(state).present(state))}
     return state.testbed.model_copy(update=now)

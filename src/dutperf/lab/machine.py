@@ -99,10 +99,22 @@ _FLAGS = 6  # of the fields of /proc/PID/stat behind the name
 
 @dataclass(frozen=True)
 class Changes:
-    """What is to be changed, and so to be undone later."""
+    """What is to be changed, and so to be undone later.
 
-    settings: tuple[ChangedSetting, ...]
-    priorities: tuple[RaisedPriority, ...]
+    Attributes:
+        needed: settings without which the lab does not come up.
+        wished: settings without which it does.
+        priorities: likewise.
+    """
+
+    needed: tuple[ChangedSetting, ...] = ()
+    wished: tuple[ChangedSetting, ...] = ()
+    priorities: tuple[RaisedPriority, ...] = ()
+
+    @property
+    def settings(self) -> tuple[ChangedSetting, ...]:
+        """All of them."""
+        return self.needed + self.wished
 
 
 def queue_changes(cpu: int | None) -> Changes:
@@ -114,7 +126,7 @@ def queue_changes(cpu: int | None) -> Changes:
     thread = server_of(cpu)
     nice = None if thread is None else _nice(thread)
     return Changes(
-        settings=settings_to_change([BACKLOG], QUEUE_FRAMES),
+        wished=settings_to_change([BACKLOG], QUEUE_FRAMES),
         priorities=()
         if thread is None or nice is None or nice <= NICE
         else (RaisedPriority(thread=thread, before=nice, raised=NICE),),
@@ -122,9 +134,14 @@ def queue_changes(cpu: int | None) -> Changes:
 
 
 def apply_changes(changes: Changes) -> None:
-    """Changes what is planned, once it is on record, as far as the machine allows."""
+    """Changes what is planned, once it is on record.
+
+    Raises:
+        SetupError: the machine does not allow what is needed.
+    """
+    change_settings(changes.needed)
     with contextlib.suppress(SetupError):
-        change_settings(changes.settings)
+        change_settings(changes.wished)
     for priority in changes.priorities:
         with contextlib.suppress(OSError):
             os.setpriority(os.PRIO_PROCESS, priority.thread.pid, priority.raised)

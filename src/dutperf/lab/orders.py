@@ -1,29 +1,33 @@
-"""What is asked of the device of the lab that is up, and what it is told."""
+"""What is asked of the device of the lab that is up, and what it is told.
+
+As a program it is run by hooks of the labs whose device is the kernel:
+
+    python -m dutperf.lab.orders STATE restart    restarts what forwards
+    python -m dutperf.lab.orders STATE cores N    steers what arrives to N CPUs
+"""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from dutperf.errors import SetupError
-from dutperf.lab import device_cpu, machine, netns, refdut_socket
-from dutperf.lab.device_cpu import DeviceCpuWatch
-from dutperf.lab.devices import (
-    LABS,
-    device_of,
-    known_answer,
-    nftables,
-    open_vswitch,
-    translators,
-    virtual_machine,
-)
-from dutperf.lab.devices.known_answer import KNOWN_ANSWER
-from dutperf.lab.presence import is_whole, others
+from dutperf.errors import DutperfError, InputError, SetupError
+from dutperf.lab import device_cpu, machine, netns, presence
+from dutperf.lab.cpus import CpuPlan, dut_cpus, rps_mask
+from dutperf.lab.devices import LABS, device_of
+from dutperf.lab.devices.device import LabDevice
+from dutperf.lab.devices.known_answer import KNOWN_ANSWER, log_of
+from dutperf.lab.devices.nftables import SHOWN, Tracking, with_limit
+from dutperf.lab.processes import Process, Programs
 from dutperf.lab.refdut_socket import KnownAnswer, control_socket
 from dutperf.lab.state import LabState, StateFile
 
 
-def watch_device(own_name: str | None = None) -> DeviceCpuWatch | None:
+def watch_device(own_name: str | None = None) -> device_cpu.DeviceCpuWatch | None:
     """Watches the CPU of the device of the lab that is up, where it has one.
 
     ``own_name``: of several labs, which one; None: the nameless one. So below.
@@ -33,33 +37,15 @@ def watch_device(own_name: str | None = None) -> DeviceCpuWatch | None:
     if state is None or state.dut_cpu is None:
         return None
     device = device_of(state)
-    own_processes = partial(_processes, file)
+    threads = device.kernel_threads(state.dut_cpu)
     apart = state.receive_cpu is not None
-    sent = partial(device_cpu.frames_sent, device) if apart else dict
-    if device.answers:
-        control = control_socket(file.dut_directory)
-        return DeviceCpuWatch(
-            state.dut_cpu,
-            own_processes,
-            known_answer.ring_frames(device),
-            sent=sent,
-            own_frames=partial(refdut_socket.queue_told, control),
-        )
-    if device.rules:
-        return DeviceCpuWatch(state.dut_cpu, own_processes, open_vswitch.RING_FRAMES)
-    if device.guest:
-        return DeviceCpuWatch(state.dut_cpu, own_processes, virtual_machine.RING_FRAMES)
-    thread = machine.server_of(state.dut_cpu)
-    frames = [machine.queue_length() or machine.QUEUE_FRAMES]
-    for home, each in device.translators.items():
-        frames.append(translators.queue_frames(each, home))
-    threads = [] if thread is None else [thread.pid]
-    return DeviceCpuWatch(
+    return device_cpu.DeviceCpuWatch(
         state.dut_cpu,
-        lambda: [*threads, *own_processes()],
-        min(frames),
-        drops=partial(device_cpu.drops, device, sent=not apart),
-        sent=sent,
+        lambda: [*threads, *_processes(file)],
+        device.queue_frames(),
+        drops=partial(device.drops, sent=not apart),
+        sent=partial(device_cpu.frames_sent, device) if apart else dict,
+        own_frames=partial(device.own_frames, file.dut_directory),
     )
 
 
@@ -73,6 +59,73 @@ def cpu_of_device(own_name: str | None = None) -> int | None:
     """Where the device of the lab that is up works; None: on the tester's own CPU."""
     state = StateFile(name=own_name).read()
     return state.dut_cpu if state else None
+
+
+def restart(file: StateFile) -> str:
+    """Restarts what forwards in the lab of ``file``; what that was.
+
+    The state names each new process before it runs: whatever dies, it is ended.
+
+    Raises:
+        SetupError: it is not up, or its device does not come back.
+    """
+    state, device = _up(file)
+    started: list[Process] = []
+
+    def record(process: Process) -> None:
+        started.append(process)
+        file.write(state.model_copy(update={"processes": tuple(started)}))
+
+    programs = Programs(state.dut_cpu, file.dut_directory, record)
+    return device.restarts(device, state.processes, programs)
+
+
+def set_cores(number: int, file: StateFile = StateFile()) -> list[int]:  # noqa: B008 - it is frozen
+    """Steers what arrives in the lab of ``file`` to so many CPUs; which they are.
+
+    By a hash of addresses and ports (RPS), to the first of those that the tester does
+    not need.
+
+    Raises:
+        InputError: the device cannot have so many.
+        SetupError: no lab is up, or the kernel refuses.
+    """
+    with file.locked():
+        state, device = _up(file)
+        cpus = _spare(file, state)
+        if not 1 <= number <= len(cpus):
+            raise InputError(
+                f"the lab's device cannot have {number} CPUs of its own: "
+                f"{len(cpus)} can be spared here",
+                "take numbers up to that, or a machine with more CPUs",
+            )
+        own, more = cpus[:number], tuple(cpus[1:number])
+        file.write(state.model_copy(update={"more_dut_cpus": more}))
+    for namespace, wires in device.interfaces.items():
+        settings = {netns.steering_path(wire): rps_mask(*own) for wire in wires}
+        netns.write_settings(namespace, settings)
+    return own
+
+
+def _up(file: StateFile) -> tuple[LabState, LabDevice]:
+    state = file.read()
+    if state is None:
+        raise SetupError("no lab is up", "dutperf lab up NAME")
+    return state, device_of(state)
+
+
+def _spare(file: StateFile, state: LabState) -> list[int]:
+    """Those that neither the tester nor anybody else has, the device's own first."""
+    (worker, *_), main = state.testbed.cores, state.testbed.main_core
+    plan = CpuPlan(
+        worker=worker,
+        dut=state.dut_cpu,
+        main=worker if main is None else main,
+        receive=state.receive_cpu,
+    )
+    others = set() if state.shares_cpus else presence.holders(file).keys()
+    usable = os.sched_getaffinity(0) - (others - state.device_cpus - state.tester_cpus)
+    return dut_cpus(plan, usable)
 
 
 def limit_connections(
@@ -89,7 +142,8 @@ def limit_connections(
     file = StateFile(name=own_name)
     with file.locked():
         state = file.read()
-        if state is None or not LABS[state.device].tracking or not is_whole(state):
+        tracking = LABS[state.device].tracking if state else None
+        if state is None or tracking is None or not presence.is_whole(state):
             gateways = [name for name, device in LABS.items() if device.tracking]
             raise SetupError(
                 "no lab is up whose kernel keeps connections",
@@ -97,27 +151,28 @@ def limit_connections(
             )
         gateway = device_of(state).namespaces[-1]
         if connections is not None:
-            check_limit(file, connections)
-            settings = nftables.with_limit(state.settings, connections)
+            check_limit(file, Tracking(connections))
+            settings = with_limit(state.settings, connections)
             file.write(state.model_copy(update={"settings": settings}))
             machine.change_settings(settings)
         if udp_timeout_s is not None:
-            netns.write_settings(gateway, nftables.timeouts(udp_timeout_s))
-    shown = netns.read_settings(gateway, nftables.SHOWN)
+            replace(tracking, udp_timeout_s=udp_timeout_s).set_timeouts(gateway)
+    shown = netns.read_settings(gateway, SHOWN)
     return "\n".join(f"{Path(path).name} {value}" for path, value in shown.items())
 
 
-def check_limit(file: StateFile, connections: int) -> None:
+def check_limit(file: StateFile, tracking: Tracking | None) -> None:
     """The machine has one limit of connections, for the gateways of all labs.
 
     Raises:
         SetupError: another lab's gateway would get this one, too.
     """
-    gateways = [s.title for _, s in others(file) if LABS[s.device].tracking]
-    if gateways and nftables.settings_for(connections):
+    there = presence.others(file)
+    gateways = [s.title for _, s in there if LABS[s.device].tracking]
+    if tracking and gateways and tracking.needs():
         raise SetupError(
             f"the kernel has one limit of connections for all labs, and lab "
-            f"{gateways[0]} would get {connections:,}, too",
+            f"{gateways[0]} would get {tracking.connections:,}, too",
             "take that one down first, see 'dutperf lab status'",
         )
 
@@ -130,19 +185,33 @@ def known_answer_device(own_name: str | None = None) -> KnownAnswer:
     """
     file = StateFile(name=own_name)
     state = file.read()
-    if state is None or not LABS[state.device].answers or not is_whole(state):
-        raise SetupError(
-            f"the known-answer device is not running: {_instead(file, state)}",
-            f"dutperf lab down; dutperf lab up {KNOWN_ANSWER.name}",
-        )
-    return KnownAnswer(control_socket(file.dut_directory))
-
-
-def _instead(file: StateFile, state: LabState | None) -> str:
-    """Why no device answers."""
     if state is None:
-        return "no lab is up" if file.name is None else f"no lab {file.name} is up"
-    if not LABS[state.device].answers:
-        return f"the lab that is up is {state.device}"
-    log = known_answer.log_of(file.dut_directory)
-    return f"it has ended; its last words are in {log}"
+        reason = "no lab is up" if file.name is None else f"no lab {file.name} is up"
+    elif LABS[state.device].takes != KNOWN_ANSWER.takes:
+        reason = f"the lab that is up is {state.device}"
+    elif not presence.is_whole(state):
+        reason = f"it has ended; its last words are in {log_of(file.dut_directory)}"
+    else:
+        return KnownAnswer(control_socket(file.dut_directory))
+    raise SetupError(
+        f"the known-answer device is not running: {reason}",
+        f"dutperf lab down; dutperf lab up {KNOWN_ANSWER.name}",
+    )
+
+
+def main(state: str, order: str, number: str = "") -> None:
+    """Do what the module says."""
+    file = StateFile.at(Path(state))
+    try:
+        if order == "restart":
+            told = restart(file)
+        else:
+            cpus = set_cores(int(number), file)
+            told = f"steered to CPU {', '.join(map(str, cpus))}"
+    except (DutperfError, ValueError, subprocess.SubprocessError) as error:
+        sys.exit(f"error: {error}")
+    print(told)  # noqa: T201 - its work
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

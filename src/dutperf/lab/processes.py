@@ -14,6 +14,7 @@ import select
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
@@ -64,6 +65,43 @@ def this_process() -> Process:
 def is_running(process: Process, proc: Path = PROC) -> bool:
     """Whether the very process that is meant still runs."""
     return find_process(process.pid, proc) == process
+
+
+@dataclass(frozen=True)
+class Programs:
+    """How a device's programs are started.
+
+    Attributes:
+        cpu: on which they run alone; None: on any.
+        directory: that takes their files.
+        record: is called with each before it runs; it goes on after this process has
+            ended.
+    """
+
+    cpu: int | None
+    directory: Path
+    record: Callable[[Process], None]
+
+    def start(
+        self,
+        command: Sequence[str],
+        runs: Callable[[], bool],
+        *,
+        namespace: str,
+        name: str,
+        log: Path,
+        hint: str,
+    ) -> Process:
+        """Starts one, and waits until ``runs`` says that it does its work.
+
+        Raises:
+            SetupError: it ended, or does not; see ``await_start``.
+        """
+        process = start(
+            command, namespace=namespace, cpu=self.cpu, log=log, record=self.record
+        )
+        await_start(process, runs, name, log, hint)
+        return process
 
 
 def start(

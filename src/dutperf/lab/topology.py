@@ -5,7 +5,7 @@
     right o------ veth ------o right
 
 Of a device with several ports on each side there are left2, right2, ... as well; of one
-of two boxes the right ends are in namespace ``dut2``: see ``two_boxes``. A pair is made
+of two boxes the right ends are in namespace ``dut2``: see ``join``. A pair is made
 inside ``tester`` with its peer in the other one at once: no interface, and so
 no frame, is ever in the root namespace. The tester's kernel takes no part: its
 interfaces have no addresses, no ARP and no IPv6. The DUT's kernel says nothing unasked.
@@ -14,21 +14,31 @@ interfaces have no addresses, no ARP and no IPv6. The DUT's kernel says nothing 
 from __future__ import annotations
 
 import ipaddress
+import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from dutperf.config.labs import IN_FLIGHT_FRAMES
 from dutperf.errors import SetupError
 from dutperf.lab import netns
-from dutperf.lab.cpus import CpuPlan, rps_mask
-from dutperf.lab.devices import nftables
-from dutperf.lab.devices.device import LabDevice
+from dutperf.lab.cpus import rps_mask
 from dutperf.programs import feed, in_namespace
+
+if TYPE_CHECKING:
+    from dutperf.lab.cpus import CpuPlan
+    from dutperf.lab.devices.device import Box, LabDevice, Way
 
 NO_GENERATED_ADDRESSES = "1"  # IN6_ADDR_GEN_MODE_NONE, linux/if_link.h
 FIRST_QDISC = 0x10000  # "1:"
 QUIET_S = 0.2
 QUIET_TIMEOUT_S = 15.0
+UP_TIMEOUT_S = 15.0
+UP_POLL_S = 0.05
+INNER = "inner"
+"""The wire between two boxes, at both ends."""
+INNER_MTU = 2000
+"""A frame of 1,518 bytes has room there, and 100 bytes of headers around it, too."""
 
 
 def links(device: LabDevice) -> tuple[str, ...]:
@@ -42,7 +52,7 @@ def links(device: LabDevice) -> tuple[str, ...]:
 def build(device: LabDevice, cpus: CpuPlan) -> None:
     """Makes the namespaces and wires, sets the DUT up, and waits until all is quiet.
 
-    Wires alone, where the known-answer device answers at their ends; it may need none.
+    Of a device behind shared memory there are no wires.
 
     Raises:
         SetupError: the kernel refused; the caller removes what was made so far.
@@ -55,43 +65,55 @@ def build(device: LabDevice, cpus: CpuPlan) -> None:
         with netns.rtnetlink(device.tester) as tester:
             _add_wires(tester, device)
             ends = list(device.tester_ports)
-            netns.write_settings(device.tester, _silent(ends))
-            drop_behind_sockets(device.tester, ends)
-            _queue_before_wires(tester, ends)
+            _silence(tester, device.tester, ends)
             for name in device.namespaces:
-                _build_box(device, name, cpus)
+                own = [end for end, home in device.homes.items() if home == name]
+                device.set_up(name, own, cpus)
             # Last: the kernel may take a second to notice that the end which came up
             # second is up, and that end is waited for.
             for end in ends:
                 tester.link(
                     "set", index=netns.index_of(tester, end), state="up", arp=False
                 )
-            if not device.answers:
-                for end, home in device.homes.items():
-                    netns.run_ip(home, told(device, end))
-            if device.daemons:
-                _sum_what_it_says(device)
-            load_rules(device)
+            device.begin()
             _wait_until_quiet(tester, ends)
 
 
-def _build_box(device: LabDevice, namespace: str, cpus: CpuPlan) -> None:
-    ends = [end for end, home in device.homes.items() if home == namespace]
-    settings = _silent(ends) if device.answers else kernel_settings(device, ends, cpus)
-    netns.write_settings(namespace, settings)
+def set_up_forwarding(
+    device: LabDevice, namespace: str, ends: Sequence[str], cpus: CpuPlan
+) -> None:
+    """Has the kernel of ``namespace`` forward between these ends of wires."""
+    netns.write_settings(namespace, kernel_settings(device, ends, cpus))
     with netns.rtnetlink(namespace) as box:
-        if device.answers:
-            drop_behind_sockets(namespace, ends)
-        if device.answers or cpus.receive is not None:
+        if cpus.receive is not None:
             _queue_before_wires(box, ends)
-        if not device.answers:
-            for end in ends:
-                netns.add_addresses(box, end, device.addresses[end])
-        for name in ("lo", *ends):
-            box.link("set", index=netns.index_of(box, name), state="up")
+        for end in ends:
+            netns.add_addresses(box, end, device.addresses[end])
+        _set_up(box, ("lo", *ends))
 
 
-def _sum_what_it_says(device: LabDevice) -> None:
+def set_up_silent(namespace: str, ends: Sequence[str]) -> None:
+    """Leaves what arrives at these ends to sockets there."""
+    with netns.rtnetlink(namespace) as box:
+        _silence(box, namespace, ends)
+        _set_up(box, ("lo", *ends))
+
+
+def _silence(handle: netns.Rtnetlink, namespace: str, ends: Sequence[str]) -> None:
+    """Keeps its kernel out of it: somebody answers on sockets there."""
+    scopes = ("all", "default", *ends)
+    keys = [f"net.ipv6.conf.{scope}.disable_ipv6" for scope in scopes]
+    netns.write_settings(namespace, {netns.sysctl_path(key): "1" for key in keys})
+    _drop_behind_sockets(namespace, ends)
+    _queue_before_wires(handle, ends)
+
+
+def _set_up(handle: netns.Rtnetlink, names: Sequence[str]) -> None:
+    for name in names:
+        handle.link("set", index=netns.index_of(handle, name), state="up")
+
+
+def sum_what_it_says(device: LabDevice) -> None:
     """What the DUT's own programs send leaves with its checksum.
 
     A wire's end leaves that to the other one, as if it were a NIC, and nobody does it.
@@ -125,7 +147,7 @@ def restart_links(device: LabDevice) -> None:
         netns.run_ip(home, [f"link set {end} up", *link_local, *told(device, end)])
 
 
-def drop_behind_sockets(namespace: str, ends: Sequence[str]) -> None:
+def _drop_behind_sockets(namespace: str, ends: Sequence[str]) -> None:
     """Lets its kernel forget received frames once packet sockets have them.
 
     The tester's IP layer would drop them too, but later, and on the CPU of the DUT,
@@ -140,25 +162,6 @@ def drop_behind_sockets(namespace: str, ends: Sequence[str]) -> None:
     netns.load_ruleset(
         namespace, [{"add": {"table": table}}, *({"add": {"chain": c}} for c in chains)]
     )
-
-
-def load_rules(device: LabDevice) -> None:
-    """Gives the DUT its rules alone, and the timeouts of what they make it track.
-
-    Raises:
-        SetupError: it did not take them; what it had stays.
-    """
-    for namespace, box in zip(device.namespaces, device.boxes, strict=True):
-        refused = netns.replace_ruleset(namespace, box.ruleset) if box.ruleset else ""
-        if refused:
-            raise SetupError(
-                f"cannot load the rules of {device.name}: {refused}",
-                "it needs a kernel with nftables (CONFIG_NF_TABLES), and for NAT "
-                "CONFIG_NFT_NAT",
-            )
-    if device.tracking:
-        timeouts = nftables.timeouts(device.tracking.udp_timeout_s)
-        netns.write_settings(device.namespaces[-1], timeouts)
 
 
 def _add_wires(tester: netns.Rtnetlink, device: LabDevice) -> None:
@@ -181,12 +184,6 @@ def _queue_before_wires(namespace: netns.Rtnetlink, ends: Sequence[str]) -> None
             handle=FIRST_QDISC,
             limit=IN_FLIGHT_FRAMES,
         )
-
-
-def _silent(ends: Sequence[str]) -> dict[str, str]:
-    """Of a kernel that has no part in it: somebody answers on sockets there."""
-    scopes = ("all", "default", *ends)
-    return {netns.sysctl_path(f"net.ipv6.conf.{s}.disable_ipv6"): "1" for s in scopes}
 
 
 def kernel_settings(
@@ -258,3 +255,89 @@ def _wait_until_quiet(tester: netns.Rtnetlink, ends: Sequence[str]) -> None:
             )
         before = received
         time.sleep(QUIET_S)
+
+
+# Of a device of two boxes in a chain (RFC 8219 4.2, dual DUT): the wire between them.
+#
+#     namespace tester      namespace dut         namespace dut2
+#     left  o----- veth ----o left
+#                             inner o---- veth ----o inner
+#     right o----- veth ----------------------------o right
+#
+# What is on that wire is longer than the tester's frames, by another header or more:
+# its MTU has room for those. Both boxes work on the DUT's CPU.
+
+
+def join(device: LabDevice, cpus: CpuPlan) -> None:
+    """Makes the wire between its two boxes, and the way of each to the other.
+
+    Raises:
+        SetupError: the kernel refused; the caller removes what was made so far.
+    """
+    first, second = device.namespaces
+    with netns.kernel_errors("join the device's two boxes"):
+        with netns.rtnetlink(first) as here:
+            netns.add_wire(here, INNER, second, INNER_MTU)
+        for namespace, box in _named(device):
+            settings = kernel_settings(device, [INNER], cpus)
+            netns.write_settings(namespace, settings)
+            with netns.rtnetlink(namespace) as there:
+                netns.add_addresses(there, INNER, box.inner)
+            netns.run_ip(namespace, [f"link set {INNER} up"])
+        for namespace, box in _named(device):
+            _wait_until_up(namespace)
+            open_way(namespace, box)
+
+
+def ways_now(device: LabDevice) -> list[str]:
+    """The names of the ways that the boxes of the lab that is up have taken."""
+    taken = (_taken(namespace, box) for namespace, box in _named(device))
+    return list(dict.fromkeys(way.name for way in taken if way and way.name))
+
+
+def _wait_until_up(namespace: str) -> None:
+    """The kernel may take a second to notice, and IPv6 waits for that."""
+    path = f"/sys/class/net/{INNER}/operstate"
+    deadline = time.monotonic() + UP_TIMEOUT_S
+    while netns.read_settings(namespace, [path]).get(path) != "up":
+        if time.monotonic() > deadline:
+            raise SetupError(
+                f"the wire between the device's boxes is not up in {namespace} "
+                f"after {UP_TIMEOUT_S:g} s",
+                "look for a network manager that configures every interface it sees",
+            )
+        time.sleep(UP_POLL_S)
+
+
+def _named(device: LabDevice) -> Iterator[tuple[str, Box]]:
+    return zip(device.namespaces, device.boxes, strict=True)
+
+
+def open_way(namespace: str, box: Box) -> None:
+    """Takes the first of the box's ways whose link this kernel can make.
+
+    Raises:
+        SetupError: it can make none of them; says what it said of the last one.
+    """
+    for way in box.ways:
+        try:
+            if way.link is not None:
+                netns.run_ip(namespace, [f"link add name {way.link}"])
+        except SetupError:
+            if way is box.ways[-1]:
+                raise
+        else:
+            netns.run_ip(namespace, way.commands)
+            return
+
+
+def _taken(namespace: str, box: Box) -> Way | None:
+    for way in box.ways:
+        if way.link is None or _is_there(namespace, way.link.split()[0]):
+            return way
+    return None
+
+
+def _is_there(namespace: str, link: str) -> bool:
+    command = in_namespace(namespace, "ip", "link", "show", "dev", link)
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0

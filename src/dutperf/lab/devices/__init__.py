@@ -1,10 +1,13 @@
-"""The devices under test that the lab can make, one module each."""
+"""The devices under test that the lab can make."""
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 
-from dutperf.lab.devices.device import LabDevice, Translator
+from dutperf.config.labs import LabKeys
+from dutperf.errors import InputError
+from dutperf.lab.devices.device import LabDevice
 from dutperf.lab.devices.known_answer import (
     GATEWAYS,
     KNOWN_ANSWER,
@@ -22,11 +25,12 @@ from dutperf.lab.devices.linux import (
     LINUX_ROUTER_RIP,
     LINUX_ROUTER_SNMP,
     LINUX_ROUTER_TABLES,
+    WIRE,
 )
-from dutperf.lab.devices.nftables import NFT_NAT44, NFT_NAT66, WIRE, linux_firewall
+from dutperf.lab.devices.nftables import NFT_NAT44, NFT_NAT66, linux_firewall
 from dutperf.lab.devices.open_vswitch import OVS_DPDK
-from dutperf.lab.devices.translators import TAYGA_NAT64, TAYGA_SIIT, XLAT464
-from dutperf.lab.devices.two_boxes import FOUR_IN_SIX, VXLAN
+from dutperf.lab.devices.translators import TAYGA_NAT64, TAYGA_SIIT
+from dutperf.lab.devices.two_boxes import FOUR_IN_SIX, VXLAN, XLAT464
 from dutperf.lab.devices.virtual_machine import LINUX_VM
 from dutperf.lab.state import LabState
 
@@ -68,4 +72,29 @@ def device_of(state: LabState) -> LabDevice:
     return LABS[state.device].at(state.name)
 
 
-__all__ = ["LABS", "LabDevice", "Translator", "device_of", "linux_firewall"]
+def find(keys: LabKeys) -> LabDevice:
+    """The device that is asked for, where its lab will be.
+
+    Raises:
+        InputError: there is none of that name, or it takes no behaviour or no filters.
+    """
+    if keys.device not in LABS:
+        near = difflib.get_close_matches(keys.device, LABS, n=1)
+        raise InputError(
+            f"there is no lab named {keys.device!r}",
+            f"did you mean {near[0]!r}?" if near else f"labs: {', '.join(LABS)}",
+        )
+    device = LABS[keys.device]
+    if keys.behaviour is not None and device.takes != "behaviour":
+        raise InputError(
+            f"lab {keys.device} takes no behaviour: it does what it does",
+            f"the lab that does as told is {KNOWN_ANSWER.name}",
+        )
+    if keys.rules is not None and device.takes != "rules":
+        filtered = [each.name for each in LABS.values() if each.takes == "rules"]
+        raise InputError(
+            f"lab {keys.device} has no filters whose number could be chosen",
+            f"leave rules out, or take the lab {', '.join(filtered)}",
+        )
+    chosen = device if keys.rules is None else device.with_rules(keys.rules)
+    return chosen.at(keys.own_name)

@@ -12,14 +12,17 @@ import random
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dutperf.config.testbed import Bgp, Ospf, Routing
 from dutperf.errors import SetupError
-from dutperf.lab import netns, processes
-from dutperf.lab.processes import Process, is_running
+from dutperf.lab import netns
+from dutperf.lab.processes import Programs, is_running
+
+TABLE_TIMEOUT_S = 60.0
+TABLE_POLL_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,38 @@ class Daemon:
     settings: str
     hint: str
     table: int = 0
+
+    def start(self, namespace: str, programs: Programs) -> None:
+        """Starts it in ``namespace`` and waits until it runs, and has its routes.
+
+        Raises:
+            SetupError: it ended, or said nothing.
+        """
+        name = Path(self.program).name
+        settings, running, log = (
+            programs.directory / f"{name}.{kind}" for kind in ("conf", "run", "log")
+        )
+        table = static_routes(self.table) if self.table else ""
+        settings.write_text(self.settings + table, "ascii")
+        directory = programs.directory
+        paths = {"settings": settings, "running": running, "directory": directory}
+        process = programs.start(
+            [self.program, *(each.format_map(paths) for each in self.arguments)],
+            running.exists,
+            namespace=namespace,
+            name=self.name,
+            log=log,
+            hint=self.hint,
+        )
+        deadline = time.monotonic() + TABLE_TIMEOUT_S
+        while self.table and not _all_routed(self.table, namespace):
+            if not is_running(process) or time.monotonic() > deadline:
+                raise SetupError(
+                    f"{self.name} has not put its {self.table:,} routes into "
+                    f"the kernel within {TABLE_TIMEOUT_S:g} s",
+                    self.hint,
+                )
+            time.sleep(TABLE_POLL_S)
 
 
 BIRD_TABLES = """\
@@ -228,52 +263,6 @@ def _ipv6(draw: random.Random) -> Iterator[str]:
             seen.add(own)
             text = f"fd{own:010x}"
             yield f"{text[:4]}:{text[4:8]}:{text[8:]}::/48"
-
-
-TABLE_TIMEOUT_S = 60.0
-TABLE_POLL_S = 0.2
-
-
-def start(
-    daemon: Daemon,
-    namespace: str,
-    cpu: int | None,
-    directory: Path,
-    record: Callable[[Process], None],
-) -> None:
-    """Starts ``daemon`` in ``namespace`` and waits until it runs.
-
-    ``directory`` takes its files. ``record`` is called before the program itself runs,
-    which goes on after this process has ended, on ``cpu`` alone if one is given.
-
-    Raises:
-        SetupError: it ended, or said nothing.
-    """
-    name = Path(daemon.program).name
-    settings, running, log = (
-        directory / f"{name}.{kind}" for kind in ("conf", "run", "log")
-    )
-    table = static_routes(daemon.table) if daemon.table else ""
-    settings.write_text(daemon.settings + table, "ascii")
-    paths = {"settings": settings, "running": running, "directory": directory}
-    arguments = [each.format_map(paths) for each in daemon.arguments]
-    process = processes.start(
-        [daemon.program, *arguments],
-        namespace=namespace,
-        cpu=cpu,
-        log=log,
-        record=record,
-    )
-    processes.await_start(process, running.exists, daemon.name, log, daemon.hint)
-    deadline = time.monotonic() + TABLE_TIMEOUT_S
-    while daemon.table and not _all_routed(daemon.table, namespace):
-        if not is_running(process) or time.monotonic() > deadline:
-            raise SetupError(
-                f"{daemon.name} has not put its {daemon.table:,} routes into "
-                f"the kernel within {TABLE_TIMEOUT_S:g} s",
-                daemon.hint,
-            )
-        time.sleep(TABLE_POLL_S)
 
 
 def _all_routed(routes: int, namespace: str) -> bool:

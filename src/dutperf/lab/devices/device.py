@@ -1,16 +1,20 @@
-"""What the lab has to know of a device under test: data only, no actions."""
+"""A device under test: data, and hooks by which a device of another kind differs.
+
+Without another's word it is this computer's kernel that forwards, perhaps with a
+program's help. Whoever makes, describes, watches or restarts a device asks its hooks.
+"""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
+import platform
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel
 
-from dutperf.config.hooks import CORES, Hook, Hooks
+from dutperf.config.hooks import Hooks
 from dutperf.config.side import (
     InterfacePort,
     Ipv4Side,
@@ -18,51 +22,24 @@ from dutperf.config.side import (
     SideConfig,
     TesterPort,
 )
-from dutperf.config.testbed import Routing
-from dutperf.lab.devices.daemons import Daemon
-from dutperf.lab.netns import CHAIN, DUT, NAMESPACES, TESTER, named
-from dutperf.lab.state import StateFile
-from dutperf.programs import in_namespace
+from dutperf.config.testbed import DeviceFacts, Routing
+from dutperf.errors import SetupError
+from dutperf.lab import description, device_cpu, machine, netns, topology
+from dutperf.lab.netns import CHAIN, NAMESPACES, TESTER, named
+from dutperf.lab.state import LabState, StateFile
 from dutperf.protocol import Side
 
-INNER = "inner"
-"""The wire between two boxes, at both ends."""
-INNER_MTU = 2000
-"""A frame of 1,518 bytes has room there, and 100 bytes of headers around it, too."""
+if TYPE_CHECKING:
+    from dutperf.lab.cpus import CpuPlan
+    from dutperf.lab.devices.daemons import Daemon
+    from dutperf.lab.devices.nftables import Tracking
+    from dutperf.lab.devices.translators import Translator
+    from dutperf.lab.processes import Process, Programs
+    from dutperf.lab.refdut_socket import Behaviour
+
 TUNNEL_HOPS = 3
 """The kernel takes one on the way into the tunnel and out of it, TAYGA one between."""
 UDP_TIMEOUTS = ("nf_conntrack_udp_timeout", "nf_conntrack_udp_timeout_stream")
-
-
-@dataclass(frozen=True)
-class Translator:
-    """TAYGA: a process that translates what the DUT's kernel routes into its tunnel.
-
-    Attributes:
-        tunnel: name of its tun device.
-        ipv4: TAYGA's own address, for the ICMP errors that it sends.
-        ipv6: likewise.
-        pairs: IPv4 and IPv6 address of each host, as the two sides know it.
-        networks: what is routed into the tunnel.
-        prefix: IPv6 addresses that stand for IPv4 ones (RFC 6052), if it has one.
-        mtu: of the tunnel, if not 1,500: IPv4 packets are 20 bytes longer in IPv6.
-    """
-
-    tunnel: str
-    ipv4: str
-    ipv6: str
-    pairs: tuple[tuple[str, str], ...]
-    networks: tuple[str, ...]
-    prefix: str | None = None
-    mtu: int | None = None
-
-
-@dataclass(frozen=True)
-class Tracking:
-    """The kernel's table of connections: its size and the timeout of UDP."""
-
-    connections: int = 1_000_000
-    udp_timeout_s: int = 3600
 
 
 @dataclass(frozen=True)
@@ -97,6 +74,12 @@ class Box:
     ways: tuple[Way, ...] = ()
 
 
+def restart_links(device: LabDevice, _old: Sequence[Process], _new: Programs) -> str:
+    """What most devices of the kernel have for a restart."""
+    topology.restart_links(device)
+    return "both ports were set down and up, and the routes added"
+
+
 @dataclass(frozen=True)
 class LabDevice:
     """One device under test.
@@ -113,22 +96,20 @@ class LabDevice:
         right: likewise.
         networks: those behind the tester, per port: routed to its address there.
         daemons: programs beside its kernel, in the order in which they start.
-        answers: it is the known-answer device: dutperf-refdut; nothing but the wires,
-            if it has any, is left for the kernel to do.
-        behaviour: what the known-answer device is told at its start, beside routing.
-        rules: it is Open vSwitch with DPDK, and these are its OpenFlow rules.
-        guest: it is a virtual machine, whose kernel has the addresses and networks.
-        filters: how many filters the ruleset has for each IP version, where that can
-            be chosen.
         tracking: the kernel keeps connections, that of the last box.
         translates: connections through it get another address; where nothing does,
             those of a stateful test are to come as they were sent.
         hooks: how its state is cleared, its counters are read and it is restarted, as
             of any testbed's device; each command takes milliseconds.
+        restarts: what is done when it is restarted (RFC 6201 4.2, a reset of
+            software), with its processes and a way to start them again; what that was.
         routing: how its routing daemons speak with their neighbours.
         hops: by how much TTL and hop limit fall, where that is not as of one router.
         own_name: of the lab that it is in, of several at once: see ``at``.
     """
+
+    takes: ClassVar[str | None] = None
+    """What is chosen of it when it is brought up: ``rules`` or ``behaviour``."""
 
     name: str
     description: str
@@ -139,17 +120,15 @@ class LabDevice:
     sysctls: Mapping[str, str] = field(default_factory=dict)
     networks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     daemons: tuple[Daemon, ...] = ()
-    answers: bool = False
-    behaviour: Mapping[str, Any] = field(default_factory=dict)
-    rules: tuple[str, ...] = ()
-    guest: bool = False
-    filters: int | None = None
     tracking: Tracking | None = None
     translates: bool = True
     hooks: Hooks = field(default_factory=Hooks)
+    restarts: Callable[[LabDevice, Sequence[Process], Programs], str] = restart_links
     routing: Routing = field(default_factory=Routing)
     hops: int | None = None
     own_name: str | None = None
+
+    # Where it is
 
     def at(self, own_name: str | None) -> LabDevice:
         """The same in the lab of that name: namespaces, sockets and files of its own.
@@ -185,7 +164,7 @@ class LabDevice:
     @property
     def interfaces(self) -> dict[str, tuple[str, ...]]:
         """The ends of wires in each of its namespaces."""
-        inner = (INNER,) if len(self.boxes) > 1 else ()
+        inner = (topology.INNER,) if len(self.boxes) > 1 else ()
         return {
             name: (*(end for end, home in self.homes.items() if home == name), *inner)
             for name in self.namespaces
@@ -213,14 +192,197 @@ class LabDevice:
         return isinstance(self.left.port, InterfacePort)
 
     @property
-    def is_kernel(self) -> bool:
-        """Whether this computer's kernel forwards, perhaps with a program's help."""
-        return not (self.answers or self.rules or self.guest)
-
-    @property
     def translated_hops(self) -> int | None:
         """By how much TTL and hop limit fall of what it translates; None: as of all."""
         return TUNNEL_HOPS if self.translators else None
+
+    # How it is made
+
+    def with_rules(self, _rules: int) -> LabDevice:
+        """The same with so many filters, where it ``takes`` them."""
+        return self
+
+    def side(self, name: Side, _behaviour: Behaviour | None) -> SideConfig:
+        """The tester's side there, where it is told that at its start."""
+        return {"left": self.left, "right": self.right}[name]
+
+    def check_behaviour(self, behaviour: Behaviour) -> None:
+        """Raises InputError if it cannot be told that, where it ``takes`` one."""
+
+    def tell(self, directory: Path, behaviour: Behaviour) -> None:
+        """Tells it, where it ``takes`` one and is up; its files are in ``directory``.
+
+        Raises:
+            InputError: it is no behaviour.
+            SetupError: the device does not answer.
+        """
+
+    def check_programs(self, cpus: CpuPlan) -> None:
+        """Raises SetupError, which says what to install, if a program is missing."""
+        helpers: list[Translator | Daemon] = [*self.translators.values(), *self.daemons]
+        for each in helpers:
+            netns.check_program(each.program, each.package)
+        if self.daemons or (self.wired and cpus.receive is not None):
+            netns.check_program("ethtool", "ethtool")
+
+    def changes(self, cpus: CpuPlan) -> machine.Changes:
+        """What it needs of the whole machine; nothing is changed yet."""
+        needed = self.tracking.needs() if self.tracking else ()
+        return replace(machine.queue_changes(cpus.dut), needed=needed)
+
+    def check_changes(self, changes: machine.Changes) -> None:
+        """Raises SetupError if the machine has changed, but not as it needs."""
+
+    def set_up(self, namespace: str, ends: Sequence[str], cpus: CpuPlan) -> None:
+        """Sets up its ends of wires in one of its namespaces."""
+        topology.set_up_forwarding(self, namespace, ends, cpus)
+
+    def begin(self) -> None:
+        """What its kernel is told once all wires are up, before they are quiet."""
+        for end, home in self.homes.items():
+            netns.run_ip(home, topology.told(self, end))
+        if self.daemons:
+            topology.sum_what_it_says(self)
+        self.load_rules()
+
+    def load_rules(self) -> None:
+        """Gives it its rules alone, and the timeouts of what they make it track.
+
+        Raises:
+            SetupError: it did not take them; what it had stays.
+        """
+        for namespace, box in zip(self.namespaces, self.boxes, strict=True):
+            refused = (
+                netns.replace_ruleset(namespace, box.ruleset) if box.ruleset else ""
+            )
+            if refused:
+                raise SetupError(
+                    f"cannot load the rules of {self.name}: {refused}",
+                    "it needs a kernel with nftables (CONFIG_NF_TABLES), and for NAT "
+                    "CONFIG_NFT_NAT",
+                )
+        if self.tracking:
+            self.tracking.set_timeouts(self.namespaces[-1])
+
+    def start(self, cpus: CpuPlan, programs: Programs) -> None:
+        """Has it forward, once its namespaces and wires are there and quiet.
+
+        Raises:
+            SetupError: it does not start; the caller removes what was made so far.
+        """
+        if len(self.boxes) > 1:
+            topology.join(self, cpus)
+        for home, translator in self.translators.items():
+            translator.start(home, programs)
+        for daemon in self.daemons:
+            daemon.start(self.namespaces[0], programs)
+
+    # What is said of it
+
+    def planned(self, cpus: CpuPlan) -> list[str]:
+        """What it would be, in parts of a sentence; nothing is up."""
+        received = cpus.receive if self.wired else None
+        return [
+            *self.software(),
+            *description.receiving(received),
+            self.place(cpus),
+            *([self.tracking.planned()] if self.tracking else []),
+        ]
+
+    def present(self, state: LabState) -> list[str]:
+        """What it is now, in the lab of ``state``."""
+        return [
+            *self.software(now=True),
+            *topology.ways_now(self),
+            *description.shared(state),
+            *description.receiving(state.receive_cpu),
+            *self.place_now(state),
+        ]
+
+    def software(self, *, now: bool = False) -> list[str]:  # noqa: ARG002 - for others
+        """What forwards; as planned, or as it is ``now``."""
+        return [self.description, f"kernel {platform.release()}"]
+
+    def place(self, cpus: CpuPlan) -> str:
+        """Where it works, as planned."""
+        return cpus.describe()
+
+    def place_now(self, state: LabState) -> Iterator[str]:
+        """Where it works, and what it has there."""
+        yield description.steering(self, state)
+        if self.tracking:
+            yield self.tracking.present(self.namespaces[-1])
+        yield machine.describe_queue(state.dut_cpu, state.settings, state.priorities)
+
+    def filters_now(self) -> list[int]:
+        """How many filters it has, for each IP version, where it ``takes`` them."""
+        return []
+
+    def facts(self, cpus: CpuPlan) -> DeviceFacts:
+        """Its parameters (RFC 9693 6)."""
+        return description.facts(self, cpus)
+
+    # What is seen of it in a trial
+
+    def kernel_threads(self, cpu: int) -> list[int]:
+        """The kernel's threads on its CPU that work for it, beside its processes."""
+        thread = machine.server_of(cpu)
+        return [] if thread is None else [thread.pid]
+
+    def queue_frames(self) -> int:
+        """How many frames wait in front of it without being lost."""
+        frames = [machine.queue_length() or machine.QUEUE_FRAMES]
+        frames += [each.queue_frames(home) for home, each in self.translators.items()]
+        return min(frames)
+
+    def own_frames(self, _directory: Path) -> int | None:
+        """How many wait behind that, as it was told; None: nothing limits them."""
+        return None
+
+    def drops(self, *, sent: bool) -> dict[str, dict[str, int]]:
+        """What its interfaces have dropped so far; ``sent``: see ``device_cpu``."""
+        return device_cpu.drops(self, sent=sent)
+
+
+class ProgramDevice(LabDevice):
+    """One whose frames a program forwards, and not the kernel.
+
+    Attributes:
+        ring_frames: how many frames wait in front of it without being lost.
+    """
+
+    ring_frames: ClassVar[int]
+
+    def changes(self, _cpus: CpuPlan) -> machine.Changes:
+        """None: the kernel's input queue is not its own."""
+        return machine.Changes()
+
+    def set_up(self, namespace: str, ends: Sequence[str], _cpus: CpuPlan) -> None:
+        """Its sockets are at these ends: the kernel there keeps out of it."""
+        topology.set_up_silent(namespace, ends)
+
+    def begin(self) -> None:
+        """Nothing: its kernel has no part in it."""
+
+    def place(self, cpus: CpuPlan) -> str:
+        """Where it runs."""
+        return cpus.describe_process()
+
+    def place_now(self, state: LabState) -> Iterator[str]:
+        """Where each of its processes runs."""
+        return description.of_processes(state)
+
+    def kernel_threads(self, _cpu: int) -> list[int]:
+        """None works for it."""
+        return []
+
+    def queue_frames(self) -> int:
+        """Those of its ring."""
+        return self.ring_frames
+
+    def drops(self, *, sent: bool) -> dict[str, dict[str, int]]:  # noqa: ARG002
+        """None that the kernel would count; its own account has them, if it has one."""
+        return {}
 
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -259,66 +421,8 @@ def lab_side(
     return SideConfig(port=InterfacePort(interface=side, mtu=mtu), ipv4=ipv4, ipv6=ipv6)
 
 
-def _inside(namespace: str, *command: str) -> Hook:
-    return Hook(command=in_namespace(namespace, *command))
-
-
-def _program(name: str, *arguments: str) -> list[str]:
-    """One of ours, which is told whose lab it is about."""
-    return [
-        sys.executable,
-        "-m",
-        f"dutperf.lab.{name}",
-        str(StateFile().path),
-        *arguments,
-    ]
-
-
-_SET_CORES = Hook(command=_program("active_cores", CORES), timeout_s=60)
-_RESTART = Hook(command=_program("restart"))
-
-
-def kernel_hooks(namespaces: Sequence[str] = (DUT,)) -> Hooks:
-    """What the DUT's kernel did with the frames of each trial, in each of its boxes.
-
-    Neighbours and routes stay: a trial is to begin with what the device has learnt (RFC
-    2544 C.2.4.1), and Linux keeps no cache of routes. Counters of IP are those of the
-    trial, of links those since the lab is up: the kernel sets them back for nobody.
-    """
-    before, after = [], []
-    for name in namespaces:
-        history = f"NSTAT_HISTORY={StateFile().dut_directory / f'nstat-{name}'}"
-        before.append(_inside(name, "env", history, "nstat", "-n"))
-        after.append(_inside(name, "env", history, "nstat"))
-        after.append(Hook(command=["ip", "-netns", name, "-s", "link"]))
-    return Hooks(
-        set_cores=_SET_CORES,
-        before_trial=before,
-        during_trial=[_RESTART],
-        after_trial=after,
-    )
-
-
-def gateway_hooks(namespaces: Sequence[str] = (DUT,)) -> Hooks:
-    """Empties the kernel's table before a trial; tells of it, and of frames, after.
-
-    The table is that of the last box.
-    """
-    kernel = kernel_hooks(namespaces)
-    in_gateway = partial(_inside, namespaces[-1])
-    names = ("nf_conntrack_max", "nf_conntrack_buckets", *UDP_TIMEOUTS)
-    shown = [f"net.netfilter.{name}" for name in names]
-    return Hooks(
-        set_cores=_SET_CORES,
-        bulk_delete=in_gateway("conntrack", "-F"),
-        table_count=in_gateway("conntrack", "-C"),
-        before_trial=kernel.before_trial,
-        during_trial=[_RESTART],
-        after_trial=[
-            in_gateway("conntrack", "-C"),
-            in_gateway("conntrack", "-S"),
-            in_gateway("sysctl", *shown),
-            *kernel.after_trial,
-        ],
-        is_alive=in_gateway("true"),
-    )
+LEFT_IPV4 = Ipv4Side(address="198.18.0.2", gateway="198.18.0.1")
+LEFT_IPV6 = Ipv6Side(address="2001:2::2", gateway="2001:2::1")
+RIGHT_IPV4 = Ipv4Side(address="198.19.0.2", gateway="198.19.0.1")
+RIGHT_IPV6 = Ipv6Side(address="2001:2:0:8000::2", gateway="2001:2:0:8000::1")
+"""The tester's addresses, and the DUT's, of most labs."""

@@ -32,10 +32,10 @@ import json
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from dutperf.config.encapsulation import SideEncapsulation
 from dutperf.config.hooks import Hook, Hooks
@@ -52,15 +52,177 @@ from dutperf.config.side import (
     SideTranslation,
 )
 from dutperf.errors import InputError, SetupError
-from dutperf.lab import asking, processes, refdut_socket
+from dutperf.lab import asking
 from dutperf.lab.cpus import CpuPlan
-from dutperf.lab.devices.device import LabDevice, end_name, lab_side
+from dutperf.lab.devices.device import (
+    LEFT_IPV4,
+    LEFT_IPV6,
+    RIGHT_IPV4,
+    RIGHT_IPV6,
+    ProgramDevice,
+    end_name,
+    lab_side,
+)
 from dutperf.lab.devices.linux import TWO_BY_TWO, second_port
-from dutperf.lab.processes import Process
-from dutperf.lab.refdut_socket import Behaviour, KnownAnswer, control_socket
+from dutperf.lab.processes import Programs
+from dutperf.lab.refdut_socket import (
+    Behaviour,
+    KnownAnswer,
+    control_socket,
+    note_queue,
+    queue_told,
+)
 from dutperf.lab.state import StateFile
 from dutperf.programs import find_engine
-from dutperf.protocol import Side
+from dutperf.protocol import Encapsulation, Side, VlanTag
+
+PROGRAM = "dutperf-refdut"
+RING_FRAMES = 4096
+"""Of a port in shared memory, on the device's side as on ours: engine/src/dpdk."""
+
+
+@dataclass(frozen=True)
+class KnownAnswerDevice(ProgramDevice):
+    """dutperf-refdut; ``behaviour``: what it is told at its start, beside routing."""
+
+    takes: ClassVar[str] = "behaviour"
+
+    behaviour: Behaviour = field(default_factory=dict)
+
+    def side(self, name: Side, behaviour: Behaviour | None) -> SideConfig:
+        """With the VLAN tags and outer headers that it is told to have there."""
+        side = super().side(name, behaviour)
+        told = behaviour or {}
+        vlan = told.get("vlan", {}).get(name, [])
+        tags = [VlanTag.model_validate(tag) for tag in vlan]
+        tunnel = told.get("encapsulation", {}).get(name)
+        update: dict[str, Any] = {"vlan": tags} if tags else {}
+        if tunnel:
+            devices = Encapsulation.model_validate(tunnel)
+            rule = told.get("map", {}).get(name)
+            update["encapsulation"] = SideEncapsulation.at_other_end(
+                devices, MapRule.model_validate(rule) if rule else None
+            )
+        return side.model_copy(update=update)
+
+    def check_behaviour(self, behaviour: Behaviour) -> None:
+        """Has the program read it, and do nothing; needs no root.
+
+        Raises:
+            InputError: it is no behaviour; says what the program said.
+            SetupError: it has not been built.
+        """
+        done = subprocess.run(
+            [str(check_program()), "--check"],
+            input=json.dumps(behaviour),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode == 0:
+            return
+        message, _, hint = done.stderr.strip().partition("\nhint: ")
+        raise InputError(
+            f"behaviour: {message.removeprefix('error: ')}",
+            hint or "docs/known-answer.md describes every key",
+        )
+
+    def tell(self, directory: Path, behaviour: Behaviour) -> None:
+        """Configures it; its routing stays unless ``behaviour`` says otherwise."""
+        KnownAnswer(control_socket(directory)).configure(behaviour)
+
+    def check_programs(self, cpus: CpuPlan) -> None:
+        """Its own, too."""
+        super().check_programs(cpus)
+        check_program()
+
+    def start(self, cpus: CpuPlan, programs: Programs) -> None:
+        """Starts it as a router with its addresses and waits until it answers.
+
+        Raises:
+            SetupError: it did not start; says what it said.
+        """
+        directory = programs.directory
+        config = directory / "behaviour.json"
+        told = {"routing": _routing(self), **self.behaviour}
+        config.write_text(json.dumps(told), "utf-8")
+        log = log_of(directory)
+        log.unlink(missing_ok=True)
+        control = control_socket(directory)
+        note_queue(control, self.behaviour)
+        ports = self.tester_ports.values()
+        programs.start(
+            [
+                str(check_program()),
+                *(f"--{port.side}={_port(port.config.port)}" for port in ports),
+                f"--config={config}",
+                f"--control={control}",
+                f"--mtu={max(self.left.port.mtu, self.right.port.mtu)}",
+                f"--cpu={cpus.worker if cpus.dut is None else cpus.dut}",
+            ],
+            lambda: _listens(control),
+            namespace=self.namespaces[0],
+            name="the known-answer device",
+            log=log,
+            hint="it needs the memory that dutperf-engine needs, and root",
+        )
+
+    def queue_frames(self) -> int:
+        """Those of its ports."""
+        return IN_FLIGHT_FRAMES if self.wired else RING_FRAMES
+
+    def own_frames(self, directory: Path) -> int | None:
+        """Those of its service's queue."""
+        return queue_told(control_socket(directory))
+
+
+def log_of(directory: Path) -> Path:
+    """Its log; not among its files, as it outlives the lab, until the next one."""
+    return directory.parent / "known-answer.log"
+
+
+def check_program() -> Path:
+    """The program of the engine's own build.
+
+    Raises:
+        SetupError: it has not been built.
+    """
+    program = find_engine().with_name(PROGRAM)
+    if not program.is_file():
+        raise SetupError(
+            f"the program {PROGRAM} is not found beside the engine, in "
+            f"{program.parent}",
+            "build it: run 'make setup' in dutperf's source tree",
+        )
+    return program
+
+
+def _routing(device: KnownAnswerDevice) -> dict[str, Any]:
+    """Its own addresses by port; of a side's further ports in lists of their own."""
+    own = {
+        end: [str(ipaddress.ip_interface(text).ip) for text in device.addresses[end]]
+        for end in device.tester_ports
+    }
+    found: dict[str, Any] = {}
+    for end, port in device.tester_ports.items():
+        if port.number:
+            found.setdefault(f"more_{port.side}", []).append(own[end])
+        else:
+            found[port.side] = own[end]
+    return found
+
+
+def _port(port: Port) -> str:
+    """Its own end; interfaces have the same name at both ends of a wire."""
+    if isinstance(port, MemifPort):
+        return f"memif:{port.memif}"
+    assert isinstance(port, InterfacePort), "the lab's own devices have no others"  # noqa: S101
+    return f"af_packet:{port.interface}"
+
+
+def _listens(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as connection:
+        return connection.connect_ex(str(path)) == 0
 
 
 def _end(side: Side, number: int = 0, *, mtu: int = 1500) -> MemifPort:
@@ -99,15 +261,15 @@ def _asked(*command: str) -> Hook:
 ACCOUNT = _asked()
 
 _LEFT = (
-    Ipv4Side(address="198.18.0.2", gateway="198.18.0.1"),
-    Ipv6Side(address="2001:2::2", gateway="2001:2::1"),
+    LEFT_IPV4,
+    LEFT_IPV6,
 )
 _RIGHT = (
-    Ipv4Side(address="198.19.0.2", gateway="198.19.0.1"),
-    Ipv6Side(address="2001:2:0:8000::2", gateway="2001:2:0:8000::1"),
+    RIGHT_IPV4,
+    RIGHT_IPV6,
 )
 
-KNOWN_ANSWER = LabDevice(
+KNOWN_ANSWER = KnownAnswerDevice(
     name="known-answer",
     description="dutperf-refdut, a router that does exactly what it is told",
     addresses={
@@ -116,7 +278,6 @@ KNOWN_ANSWER = LabDevice(
     },
     left=memif_side("left", *_LEFT),
     right=memif_side("right", *_RIGHT),
-    answers=True,
     hooks=Hooks(after_trial=[ACCOUNT]),
 )
 
@@ -162,7 +323,7 @@ def gateway(
     prefix: str | None = None,
     responder: str = "2001:2:0:8000::2",
     ports: Mapping[str, Any] | None = None,
-) -> LabDevice:
+) -> KnownAnswerDevice:
     """A stateful gateway, with the private side on the left.
 
     Args:
@@ -181,7 +342,7 @@ def gateway(
     if prefix:
         nat["prefix"] = prefix
     behaviour: Mapping[str, Any] = {"nat": nat}
-    return LabDevice(
+    return KnownAnswerDevice(
         name=f"known-answer-{kind}",
         description=f"dutperf-refdut, a {kind.upper()} gateway that does as told",
         addresses={
@@ -206,7 +367,6 @@ def gateway(
                 virtual=right.get("ipv6"),
             ),
         ),
-        answers=True,
         behaviour=behaviour,
         hooks=Hooks(
             bulk_delete=_asked("delete"),
@@ -265,7 +425,7 @@ _FAR = "2001:2:0:8000::"
 """Of the edges' lab: the default mapping rule's prefix is that of the right link."""
 
 _OF_EDGES = Ipv6Side(address="2001:2::2", gateway=_RELAY)
-_INTERNET = Ipv4Side(address="198.19.0.2", gateway="198.19.0.1")
+_INTERNET = RIGHT_IPV4
 _RELAYS = "dutperf-refdut, a {} border relay of 65,536 customer edges"
 
 _MAP_E_BEHAVIOUR: dict[str, Any] = {
@@ -339,147 +499,3 @@ MAP_T_EDGE = replace(
 )
 
 MAP_BOXES = (MAP_E, MAP_T, MAP_E_EDGE, MAP_T_EDGE)
-
-
-# dutperf-refdut as the DUT: its process, its first orders.
-
-
-PROGRAM = "dutperf-refdut"
-RING_FRAMES = 4096
-"""Of a port in shared memory, on the device's side as on ours: engine/src/dpdk."""
-
-
-def ring_frames(device: LabDevice) -> int:
-    """How many frames wait in front of the device without being lost."""
-    return IN_FLIGHT_FRAMES if device.wired else RING_FRAMES
-
-
-def log_of(directory: Path) -> Path:
-    """Its log; not among its files, as it outlives the lab, until the next one."""
-    return directory.parent / "known-answer.log"
-
-
-def check_program() -> Path:
-    """The program of the engine's own build.
-
-    Raises:
-        SetupError: it has not been built.
-    """
-    program = find_engine().with_name(PROGRAM)
-    if not program.is_file():
-        raise SetupError(
-            f"the program {PROGRAM} is not found beside the engine, in "
-            f"{program.parent}",
-            "build it: run 'make setup' in dutperf's source tree",
-        )
-    return program
-
-
-def start(
-    device: LabDevice,
-    cpus: CpuPlan,
-    directory: Path,
-    record: Callable[[Process], None],
-) -> None:
-    """Starts it as a router with the device's addresses and waits until it answers.
-
-    ``directory`` takes its sockets. ``record`` is called before it runs; it goes on
-    after this process has ended.
-
-    Raises:
-        SetupError: it did not start; says what it said.
-    """
-    config = directory / "behaviour.json"
-    config.write_text(
-        json.dumps({"routing": _routing(device), **device.behaviour}), "utf-8"
-    )
-    log = log_of(directory)
-    log.unlink(missing_ok=True)
-    control = control_socket(directory)
-    refdut_socket.note_queue(control, device.behaviour)
-    process = processes.start(
-        [
-            str(check_program()),
-            *(
-                f"--{port.side}={_port(port.config.port)}"
-                for port in device.tester_ports.values()
-            ),
-            f"--config={config}",
-            f"--control={control}",
-            f"--mtu={max(device.left.port.mtu, device.right.port.mtu)}",
-            f"--cpu={cpus.worker if cpus.dut is None else cpus.dut}",
-        ],
-        namespace=device.namespaces[0],
-        cpu=cpus.dut,
-        log=log,
-        record=record,
-    )
-    processes.await_start(
-        process,
-        lambda: _listens(control),
-        "the known-answer device",
-        log,
-        "it needs the memory that dutperf-engine needs, and root",
-    )
-
-
-def check(behaviour: Behaviour) -> None:
-    """Has the program read ``behaviour``, and do nothing; needs no root.
-
-    Raises:
-        InputError: it is no behaviour; says what the program said.
-        SetupError: it has not been built.
-    """
-    told = json.dumps(behaviour)
-    done = subprocess.run(
-        [str(check_program()), "--check"],
-        input=told,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode == 0:
-        return
-    message, _, hint = done.stderr.strip().partition("\nhint: ")
-    raise InputError(
-        f"behaviour: {message.removeprefix('error: ')}",
-        hint or "docs/known-answer.md describes every key",
-    )
-
-
-def tell(directory: Path, behaviour: Behaviour) -> None:
-    """Configures the device; its routing stays unless ``behaviour`` says otherwise.
-
-    Raises:
-        InputError: it is no behaviour.
-        SetupError: the device does not answer.
-    """
-    KnownAnswer(control_socket(directory)).configure(behaviour)
-
-
-def _routing(device: LabDevice) -> dict[str, Any]:
-    """Its own addresses by port; of a side's further ports in lists of their own."""
-    own = {
-        end: [str(ipaddress.ip_interface(text).ip) for text in device.addresses[end]]
-        for end in device.tester_ports
-    }
-    found: dict[str, Any] = {}
-    for end, port in device.tester_ports.items():
-        if port.number:
-            found.setdefault(f"more_{port.side}", []).append(own[end])
-        else:
-            found[port.side] = own[end]
-    return found
-
-
-def _port(port: Port) -> str:
-    """Its own end; interfaces have the same name at both ends of a wire."""
-    if isinstance(port, MemifPort):
-        return f"memif:{port.memif}"
-    assert isinstance(port, InterfacePort), "the lab's own devices have no others"  # noqa: S101
-    return f"af_packet:{port.interface}"
-
-
-def _listens(path: Path) -> bool:
-    with socket.socket(socket.AF_UNIX) as connection:
-        return connection.connect_ex(str(path)) == 0

@@ -37,9 +37,12 @@ carries goes on in pieces (RFC 2544 9.4).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+from dutperf.config.hooks import CORES, Hook, Hooks
 from dutperf.config.side import (
     InterfacePort,
     Ipv4Side,
@@ -50,7 +53,19 @@ from dutperf.config.side import (
 )
 from dutperf.config.testbed import Routing
 from dutperf.lab.devices.daemons import BIRD, FRR, FRR_ROUTING, SNMPD, Daemon, bird_with
-from dutperf.lab.devices.device import LabDevice, end_name, kernel_hooks, lab_side
+from dutperf.lab.devices.device import (
+    LEFT_IPV4,
+    LEFT_IPV6,
+    RIGHT_IPV4,
+    RIGHT_IPV6,
+    Box,
+    LabDevice,
+    end_name,
+    lab_side,
+)
+from dutperf.lab.netns import DUT
+from dutperf.lab.state import StateFile
+from dutperf.programs import in_namespace
 from dutperf.protocol import Side
 
 # Addresses of devices with two ports on each side (RFC 2544 16).
@@ -90,6 +105,37 @@ def second_port(side: Side, port: Port) -> PortKeys:
 
 ROUTER_SYSCTLS = {"net.ipv4.ip_forward": "1", "net.ipv6.conf.all.forwarding": "1"}
 
+
+def inside(namespace: str, *command: str) -> Hook:
+    """A command that is run in ``namespace``."""
+    return Hook(command=in_namespace(namespace, *command))
+
+
+_ORDERS = [sys.executable, "-m", "dutperf.lab.orders", str(StateFile().path)]
+"""A program of ours, which is told whose lab it is about."""
+
+
+def kernel_hooks(namespaces: Sequence[str] = (DUT,)) -> Hooks:
+    """What the DUT's kernel did with the frames of each trial, in each of its boxes.
+
+    Neighbours and routes stay: a trial is to begin with what the device has learnt (RFC
+    2544 C.2.4.1), and Linux keeps no cache of routes. Counters of IP are those of the
+    trial, of links those since the lab is up: the kernel sets them back for nobody.
+    """
+    before, after = [], []
+    for name in namespaces:
+        history = f"NSTAT_HISTORY={StateFile().dut_directory / f'nstat-{name}'}"
+        before.append(inside(name, "env", history, "nstat", "-n"))
+        after.append(inside(name, "env", history, "nstat"))
+        after.append(Hook(command=["ip", "-netns", name, "-s", "link"]))
+    return Hooks(
+        set_cores=Hook(command=[*_ORDERS, "cores", CORES], timeout_s=60),
+        before_trial=before,
+        during_trial=[Hook(command=[*_ORDERS, "restart"])],
+        after_trial=after,
+    )
+
+
 _ROUTED = range(1, 256)
 _IPV4_NETWORKS: Mapping[str, tuple[str, ...]] = {
     "left": tuple(f"198.18.{n}.0/24" for n in _ROUTED),
@@ -124,14 +170,14 @@ def _router(
         },
         left=lab_side(
             "left",
-            Ipv4Side(address="198.18.0.2", gateway="198.18.0.1"),
-            Ipv6Side(address="2001:2::2", gateway="2001:2::1"),
+            LEFT_IPV4,
+            LEFT_IPV6,
             mtu=left_mtu,
         ),
         right=lab_side(
             "right",
-            Ipv4Side(address="198.19.0.2", gateway="198.19.0.1"),
-            Ipv6Side(address="2001:2:0:8000::2", gateway="2001:2:0:8000::1"),
+            RIGHT_IPV4,
+            RIGHT_IPV6,
         ),
         sysctls=ROUTER_SYSCTLS,
         networks=networks,
@@ -205,4 +251,66 @@ LINUX_ROUTER_SNMP = _router(
     24,
     _NETWORKS,
     daemons=(SNMPD,),
+)
+
+
+# ``wire``: no device, but the links and CPUs of a lab: what the tester can do there.
+#
+#     tester                            dut
+#     198.18.0.2     left  ------- left  ┐
+#     198.19.0.2     right ------- right ┘ each frame goes on as it came
+#
+# The kernel hands each frame that arrives on one link to the other before any of its
+# protocols sees it. What is left of the way is the tester's, its links' and its
+# sockets': the passport of all labs whose links are veth pairs is made here. The
+# tester's next hop on each side is its own other side.
+
+
+BRIDGED: Mapping[Side, SideConfig] = {
+    "left": lab_side(
+        "left",
+        Ipv4Side(address="198.18.0.2", gateway="198.19.0.2"),
+        Ipv6Side(address="2001:2::2", gateway="2001:2:0:8000::2"),
+    ),
+    "right": lab_side(
+        "right",
+        Ipv4Side(address="198.19.0.2", gateway="198.18.0.2"),
+        Ipv6Side(address="2001:2:0:8000::2", gateway="2001:2::2"),
+    ),
+}
+"""The tester's sides where nothing routes: its next hop is its own other side."""
+_TABLE = {"family": "netdev", "name": "wire"}
+
+
+def _from(side: Side, other: Side) -> tuple[dict[str, Any], ...]:
+    chain = {"family": "netdev", "table": "wire", "name": side}
+    hook = {"type": "filter", "hook": "ingress", "prio": 0, "dev": side}
+    rule = {
+        "family": "netdev",
+        "table": "wire",
+        "chain": side,
+        "expr": [{"fwd": {"dev": other}}],
+    }
+    return (
+        {"add": {"chain": {**chain, **hook, "policy": "accept"}}},
+        {"add": {"rule": rule}},
+    )
+
+
+WIRE = LabDevice(
+    name="wire",
+    description="no device: a wire between the lab's links",
+    addresses={"left": (), "right": ()},
+    left=BRIDGED["left"],
+    right=BRIDGED["right"],
+    translates=False,
+    boxes=(
+        Box(
+            ruleset=(
+                {"add": {"table": _TABLE}},
+                *_from("left", "right"),
+                *_from("right", "left"),
+            )
+        ),
+    ),
 )

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
+from dutperf.config.hooks import Hooks
 from dutperf.config.labs import DEFAULT_RULES
 from dutperf.config.side import Ipv4Side, Ipv6Side
-from dutperf.lab.devices.device import (
-    UDP_TIMEOUTS,
-    Box,
-    LabDevice,
-    Tracking,
-    gateway_hooks,
-    lab_side,
+from dutperf.errors import SetupError
+from dutperf.lab import netns
+from dutperf.lab.devices.device import RIGHT_IPV4, RIGHT_IPV6, Box, LabDevice, lab_side
+from dutperf.lab.devices.linux import (
+    LINUX_ROUTER,
+    ROUTER_SYSCTLS,
+    inside,
+    kernel_hooks,
 )
-from dutperf.lab.devices.linux import LINUX_ROUTER, ROUTER_SYSCTLS
+from dutperf.lab.netns import DUT
+from dutperf.lab.processes import Process, Programs
 from dutperf.lab.state import ChangedSetting
-from dutperf.protocol import Side
-
-# nftables' JSON commands, of which rulesets of devices are made.
-
+from dutperf.programs import in_namespace
 
 Command = Mapping[str, Any]
 
@@ -68,25 +70,50 @@ def network(text: str) -> Command:
     return {"prefix": {"addr": address, "len": int(length)}}
 
 
-# The kernel's connection tracking in the DUT: how many, and for how long.
-#
-# The timeouts belong to the DUT's namespace, the limit to the whole machine: only the
-# initial namespace can set it, and the lab sets it back when it goes.
-
-
 LIMIT = Path("/proc/sys/net/netfilter/nf_conntrack_max")
-SHOWN = [str(LIMIT), *(f"/proc/sys/net/netfilter/{key}" for key in UDP_TIMEOUTS)]
+_TIMEOUTS = ("nf_conntrack_udp_timeout", "nf_conntrack_udp_timeout_stream")
+SHOWN = [str(LIMIT), *(f"/proc/sys/net/netfilter/{key}" for key in _TIMEOUTS)]
 
 
-def settings_for(connections: int) -> tuple[ChangedSetting, ...]:
-    """The setting that allows so many; none if it is so, or cannot be set here."""
-    try:
-        before = int(LIMIT.read_text("ascii"))
-    except OSError:
-        return ()
-    if before == connections:
-        return ()
-    return (ChangedSetting(path=LIMIT, before=before, meanwhile=connections),)
+@dataclass(frozen=True)
+class Tracking:
+    """The kernel's table of connections: its size and the timeout of UDP.
+
+    The timeouts belong to the DUT's namespace, the limit to the whole machine: only the
+    initial namespace can set it, and the lab sets it back when it goes.
+    """
+
+    connections: int = 1_000_000
+    udp_timeout_s: int = 3600
+
+    def needs(self) -> tuple[ChangedSetting, ...]:
+        """The setting that allows so many; none if it is so, or cannot be set here."""
+        try:
+            before = int(LIMIT.read_text("ascii"))
+        except OSError:
+            return ()
+        if before == self.connections:
+            return ()
+        return (ChangedSetting(path=LIMIT, before=before, meanwhile=self.connections),)
+
+    def set_timeouts(self, namespace: str) -> None:
+        """Those of the DUT's namespace."""
+        files = SHOWN[1:]
+        netns.write_settings(namespace, dict.fromkeys(files, str(self.udp_timeout_s)))
+
+    def planned(self) -> str:
+        """For the device's description: what it has when it comes up."""
+        return _told(str(self.connections), str(self.udp_timeout_s))
+
+    def present(self, namespace: str) -> str:
+        """The same, as it is in the DUT's namespace now."""
+        shown = netns.read_settings(namespace, SHOWN)
+        limit, *timeouts = (shown.get(path, "unknown") for path in SHOWN)
+        return _told(limit, " and ".join(dict.fromkeys(timeouts)))
+
+
+def _told(limit: str, timeout_s: str) -> str:
+    return f"nf_conntrack_max {limit}, UDP timeout {timeout_s} s"
 
 
 def with_limit(
@@ -99,26 +126,41 @@ def with_limit(
     return (*others, ChangedSetting(path=LIMIT, before=before, meanwhile=connections))
 
 
-def timeouts(udp_timeout_s: int) -> dict[str, str]:
-    """The files of the DUT's namespace, and their values."""
-    return {
-        f"/proc/sys/net/netfilter/{key}": str(udp_timeout_s) for key in UDP_TIMEOUTS
-    }
+def restart_rules(device: LabDevice, _old: Sequence[Process], _new: Programs) -> str:
+    """Deletes rules and connections of a gateway, and loads the rules again."""
+    gateway = device.namespaces[-1]
+    refused = netns.replace_ruleset(gateway, [])
+    if refused:
+        raise SetupError(f"cannot delete the rules of {device.name}: {refused}")
+    forget = in_namespace(gateway, "conntrack", "-F")
+    subprocess.run(forget, capture_output=True, check=True)
+    device.load_rules()
+    return "nftables' rules and connections were deleted, and the rules loaded"
 
 
-def planned_tracking(tracking: Tracking) -> str:
-    """For the device's description: what it has when it comes up."""
-    return _told(str(tracking.connections), str(tracking.udp_timeout_s))
+def gateway_hooks(namespaces: Sequence[str] = (DUT,)) -> Hooks:
+    """Empties the kernel's table before a trial; tells of it, and of frames, after.
 
-
-def present_tracking(shown: Mapping[str, str]) -> str:
-    """The same, by the values of the files ``SHOWN`` now."""
-    settings_for, *timeouts = (shown.get(path, "unknown") for path in SHOWN)
-    return _told(settings_for, " and ".join(dict.fromkeys(timeouts)))
-
-
-def _told(limit: str, timeout_s: str) -> str:
-    return f"nf_conntrack_max {limit}, UDP timeout {timeout_s} s"
+    The table is that of the last box.
+    """
+    kernel = kernel_hooks(namespaces)
+    in_gateway = partial(inside, namespaces[-1])
+    names = ("nf_conntrack_max", "nf_conntrack_buckets", *_TIMEOUTS)
+    shown = [f"net.netfilter.{name}" for name in names]
+    return Hooks(
+        set_cores=kernel.set_cores,
+        bulk_delete=in_gateway("conntrack", "-F"),
+        table_count=in_gateway("conntrack", "-C"),
+        before_trial=kernel.before_trial,
+        during_trial=kernel.during_trial,
+        after_trial=[
+            in_gateway("conntrack", "-C"),
+            in_gateway("conntrack", "-S"),
+            in_gateway("sysctl", *shown),
+            *kernel.after_trial,
+        ],
+        is_alive=in_gateway("true"),
+    )
 
 
 # ``nft-nat44`` and ``nft-nat66``: stateful NAPT by nftables and connection tracking.
@@ -177,13 +219,14 @@ def _nat(
         ),
         right=lab_side(
             "right",
-            Ipv4Side(address="198.19.0.2", gateway="198.19.0.1"),
-            Ipv6Side(address="2001:2:0:8000::2", gateway="2001:2:0:8000::1"),
+            RIGHT_IPV4,
+            RIGHT_IPV6,
         ),
         sysctls=ROUTER_SYSCTLS,
         boxes=(Box(ruleset=tuple(source_nat(family, address))),),
         tracking=Tracking(),
         hooks=gateway_hooks(),
+        restarts=restart_rules,
     )
 
 
@@ -222,14 +265,49 @@ _FAR = {1: 100, 2: 101}
 """Third bytes of the first destinations; from the third on they are 100 higher."""
 
 
-def linux_firewall(rules: int = DEFAULT_RULES) -> LabDevice:
+@dataclass(frozen=True)
+class Firewall(LabDevice):
+    """A router behind filters; ``filters``: how many it has for each IP version."""
+
+    takes: ClassVar[str] = "rules"
+
+    filters: int = DEFAULT_RULES
+
+    def with_rules(self, rules: int) -> LabDevice:
+        """The same with so many."""
+        return linux_firewall(rules)
+
+    def software(self, *, now: bool = False) -> list[str]:
+        """With its filters."""
+        first, *others = super().software(now=now)
+        counts = self.filters_now() if now else [self.filters]
+        return [first, _described(counts), *others]
+
+    def filters_now(self) -> list[int]:
+        """As many as the kernel has now, for each IP version."""
+        counts = netns.count_rules(self.namespaces[0], FILTERS[0].name)
+        return [counts.get(table.family, 0) for table in FILTERS]
+
+
+def _described(counts: Sequence[int]) -> str:
+    """``counts``: for all IP versions, or one for each."""
+    if len(set(counts)) > 1:
+        ipv4, ipv6 = counts
+        return f"nftables, {ipv4} filters for IPv4 and {ipv6} for IPv6"
+    if not counts[0]:
+        return "nftables without filters"
+    filters = "1 filter" if counts[0] == 1 else f"{counts[0]} filters"
+    return f"nftables, {filters}, the last one matches"
+
+
+def linux_firewall(rules: int = DEFAULT_RULES) -> Firewall:
     """The device with so many filters."""
-    return replace(
-        LINUX_ROUTER,
-        name="linux-firewall",
-        boxes=(Box(ruleset=tuple(filters(rules))),),
-        filters=rules,
-    )
+    own = {
+        "name": "linux-firewall",
+        "boxes": (Box(ruleset=tuple(filters(rules))),),
+        "filters": rules,
+    }
+    return Firewall(**vars(LINUX_ROUTER) | own)
 
 
 def filters(rules: int) -> Iterator[Command]:
@@ -256,60 +334,3 @@ def denied(table: Table, count: int) -> Iterator[tuple[str, str]]:
         host = net + higher
         far = _FAR.get(net, net + 100)
         yield text.format(net, host), text.format(far, host)
-
-
-# ``wire``: no device, but the links and CPUs of a lab: what the tester can do there.
-#
-#     tester                            dut
-#     198.18.0.2     left  ------- left  ┐
-#     198.19.0.2     right ------- right ┘ each frame goes on as it came
-#
-# The kernel hands each frame that arrives on one link to the other before any of its
-# protocols sees it. What is left of the way is the tester's, its links' and its
-# sockets': the passport of all labs whose links are veth pairs is made here. The
-# tester's next hop on each side is its own other side.
-
-
-_TABLE = {"family": "netdev", "name": "wire"}
-
-
-def _from(side: Side, other: Side) -> tuple[dict[str, Any], ...]:
-    chain = {"family": "netdev", "table": "wire", "name": side}
-    hook = {"type": "filter", "hook": "ingress", "prio": 0, "dev": side}
-    rule = {
-        "family": "netdev",
-        "table": "wire",
-        "chain": side,
-        "expr": [{"fwd": {"dev": other}}],
-    }
-    return (
-        {"add": {"chain": {**chain, **hook, "policy": "accept"}}},
-        {"add": {"rule": rule}},
-    )
-
-
-WIRE = LabDevice(
-    name="wire",
-    description="no device: a wire between the lab's links",
-    addresses={"left": (), "right": ()},
-    left=lab_side(
-        "left",
-        Ipv4Side(address="198.18.0.2", gateway="198.19.0.2"),
-        Ipv6Side(address="2001:2::2", gateway="2001:2:0:8000::2"),
-    ),
-    right=lab_side(
-        "right",
-        Ipv4Side(address="198.19.0.2", gateway="198.18.0.2"),
-        Ipv6Side(address="2001:2:0:8000::2", gateway="2001:2::2"),
-    ),
-    translates=False,
-    boxes=(
-        Box(
-            ruleset=(
-                {"add": {"table": _TABLE}},
-                *_from("left", "right"),
-                *_from("right", "left"),
-            )
-        ),
-    ),
-)

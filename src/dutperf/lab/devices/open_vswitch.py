@@ -20,16 +20,25 @@ import ipaddress
 import os
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 from dutperf.config.hooks import Hook, Hooks
 from dutperf.config.side import Ipv4Side, Ipv6Side, MemifPort, SideConfig
 from dutperf.errors import SetupError
-from dutperf.lab import netns, processes
-from dutperf.lab.devices.device import LabDevice
+from dutperf.lab import machine, netns
+from dutperf.lab.cpus import CpuPlan
+from dutperf.lab.devices.device import (
+    LEFT_IPV4,
+    LEFT_IPV6,
+    RIGHT_IPV4,
+    RIGHT_IPV6,
+    ProgramDevice,
+)
 from dutperf.lab.netns import named
-from dutperf.lab.processes import PROC, Process
+from dutperf.lab.processes import PROC, Process, Programs
 from dutperf.lab.state import ChangedSetting, StateFile
 from dutperf.programs import feed
 from dutperf.protocol import Side
@@ -148,55 +157,17 @@ def _control(name: str) -> str:
     return f"{StateFile().dut_directory / RUN / name}"
 
 
-OVS_DPDK = LabDevice(
-    name="ovs-dpdk",
-    description="Open vSwitch on DPDK, a router by OpenFlow rules, one poll thread",
-    addresses={
-        "left": ("198.18.0.1/16", "2001:2::1/49"),
-        "right": ("198.19.0.1/16", "2001:2:0:8000::1/49"),
-    },
-    left=_side(
-        "left",
-        Ipv4Side(address="198.18.0.2", gateway="198.18.0.1"),
-        Ipv6Side(address="2001:2::2", gateway="2001:2::1"),
-    ),
-    right=_side(
-        "right",
-        Ipv4Side(address="198.19.0.2", gateway="198.19.0.1"),
-        Ipv6Side(address="2001:2:0:8000::2", gateway="2001:2:0:8000::1"),
-    ),
-    rules=tuple(rules()),
-    hooks=Hooks(
-        before_trial=[
-            Hook(command=["ovs-appctl", "-t", _control("vs.ctl"), *_STATS_CLEAR])
-        ],
-        after_trial=[
-            Hook(command=["ovs-appctl", "-t", _control("vs.ctl"), *_STATS]),
-            Hook(command=["ovs-ofctl", "dump-ports", f"unix:{_control('dut.mgmt')}"]),
-        ],
-    ),
-)
-
-
-# Open vSwitch with DPDK as the DUT: its two processes, its ports, its rules.
-
-
 PAGES = Path("/proc/sys/vm/nr_hugepages")
 PACKAGE = "openvswitch-switch-dpdk"
 _FREE_PAGES = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages")
 _MEMORY_MB = 512
 _PAGE_MB = 2
 _SWITCH = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"
+_PROGRAMS = (_SWITCH, "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl")
 _SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 _POLL_THREAD = "pmd-"
 _POLL_NICE = -20
 _TRIES_S = 30.0
-
-
-def check_programs() -> None:
-    """Raise SetupError, which names the Debian package, if one is missing."""
-    for program in (_SWITCH, "ovsdb-server", "ovsdb-tool", "ovs-vsctl", "ovs-ofctl"):
-        netns.check_program(program, PACKAGE)
 
 
 def pages_to_reserve() -> tuple[ChangedSetting, ...]:
@@ -235,51 +206,57 @@ def check_pages(settings: tuple[ChangedSetting, ...]) -> None:
             )
 
 
-def start(
-    device: LabDevice,
-    cpu: int,
-    directory: Path,
-    record: Callable[[Process], None],
-) -> None:
-    """Starts it as ``device`` says, with its poll thread on ``cpu``.
+class OpenVSwitch(ProgramDevice):
+    """Open vSwitch with DPDK: two processes, ports in shared memory, rules."""
 
-    ``directory`` takes its files. ``record`` is called before each process runs, which
-    goes on after this one has ended.
+    ring_frames: ClassVar[int] = RING_FRAMES
 
-    Raises:
-        SetupError: it does not start, or does not take ports or rules.
-    """
-    run = directory / RUN
-    run.mkdir()
-    database = run / "db.sock"
-    _call("ovsdb-tool", "create", str(run / "conf.db"), str(_SCHEMA))
-    _run(
-        ["ovsdb-server", str(run / "conf.db"), f"--remote=punix:{database}"],
-        run / "db",
-        device,
-        cpu,
-        record,
-        database.exists,
-    )
-    ask = ["ovs-vsctl", f"--db=unix:{database}", f"--timeout={_TRIES_S:.0f}"]
-    _call(*ask, "--no-wait", "init")
-    _call(*ask, "--no-wait", "set", "Open_vSwitch", ".", *_options(device, cpu))
-    switch = _run(
-        [_SWITCH, f"unix:{database}"],
-        run / "vs",
-        device,
-        cpu,
-        record,
-        (run / "vs.ctl").exists,
-    )
-    _call(*ask, *_bridge(run))
-    rules = "".join(f"{rule}\n" for rule in device.rules)
-    refused = feed(["ovs-ofctl", "add-flows", f"unix:{run / BRIDGE}.mgmt", "-"], rules)
-    if refused:
-        raise SetupError(f"Open vSwitch does not take its rules: {refused}")
-    for side in netns.SIDES:
-        _await_port(ask, side, run / "vs.log")
-    _prefer_poll_thread(switch)
+    def check_programs(self, _cpus: CpuPlan) -> None:
+        """All of one Debian package."""
+        for program in _PROGRAMS:
+            netns.check_program(program, PACKAGE)
+
+    def changes(self, _cpus: CpuPlan) -> machine.Changes:
+        """Huge pages."""
+        return machine.Changes(needed=pages_to_reserve())
+
+    def check_changes(self, changes: machine.Changes) -> None:
+        """The kernel reserves what it finds."""
+        check_pages(changes.needed)
+
+    def start(self, cpus: CpuPlan, programs: Programs) -> None:
+        """Starts it with its poll thread on the device's CPU.
+
+        Raises:
+            SetupError: it does not start, or does not take ports or rules.
+        """
+        cpu = cpus.worker if cpus.dut is None else cpus.dut
+        run = programs.directory / RUN
+        run.mkdir()
+        started = partial(_run, self.namespaces[0], replace(programs, cpu=cpu))
+        database = run / "db.sock"
+        _call("ovsdb-tool", "create", str(run / "conf.db"), str(_SCHEMA))
+        started(
+            ["ovsdb-server", str(run / "conf.db"), f"--remote=punix:{database}"],
+            run / "db",
+            database.exists,
+        )
+        ask = ["ovs-vsctl", f"--db=unix:{database}", f"--timeout={_TRIES_S:.0f}"]
+        _call(*ask, "--no-wait", "init")
+        options = _options(self.own_name, cpu)
+        _call(*ask, "--no-wait", "set", "Open_vSwitch", ".", *options)
+        switch = started(
+            [_SWITCH, f"unix:{database}"], run / "vs", (run / "vs.ctl").exists
+        )
+        _call(*ask, *_bridge(run))
+        told = "".join(f"{rule}\n" for rule in rules())
+        bridge = f"unix:{run / BRIDGE}.mgmt"
+        refused = feed(["ovs-ofctl", "add-flows", bridge, "-"], told)
+        if refused:
+            raise SetupError(f"Open vSwitch does not take its rules: {refused}")
+        for side in netns.SIDES:
+            _await_port(ask, side, run / "vs.log")
+        _prefer_poll_thread(switch)
 
 
 def _prefer_poll_thread(switch: Process) -> None:
@@ -292,7 +269,7 @@ def _prefer_poll_thread(switch: Process) -> None:
             os.setpriority(os.PRIO_PROCESS, int(task.name), _POLL_NICE)
 
 
-def _options(device: LabDevice, cpu: int) -> list[str]:
+def _options(own_name: str | None, cpu: int) -> list[str]:
     mask = f"{1 << cpu:#x}"
     options = {
         "dpdk-init": "true",
@@ -301,7 +278,7 @@ def _options(device: LabDevice, cpu: int) -> list[str]:
         "pmd-cpu-mask": mask,
         # With random ports (RFC 4814) each frame is another flow: keeping them costs.
         "emc-insert-inv-prob": "0",
-        "dpdk-extra": f"--no-pci --file-prefix={named('dutperf-ovs', device.own_name)}",
+        "dpdk-extra": f"--no-pci --file-prefix={named('dutperf-ovs', own_name)}",
     }
     return [f'other_config:{key}="{value}"' for key, value in options.items()]
 
@@ -331,31 +308,22 @@ def _await_port(ask: list[str], side: str, log: Path) -> None:
 
 
 def _run(
+    namespace: str,
+    programs: Programs,
     command: list[str],
     files: Path,
-    device: LabDevice,
-    cpu: int,
-    record: Callable[[Process], None],
     runs: Callable[[], bool],
 ) -> Process:
     """One of the processes: ``files`` with .ctl and .log are its control and log."""
-    log = files.with_suffix(".log")
     directories = [f"OVS_{name}={files.parent}" for name in ("RUNDIR", "LOGDIR")]
-    process = processes.start(
+    return programs.start(
         ["env", *directories, *command, f"--unixctl={files.with_suffix('.ctl')}"],
-        namespace=device.namespaces[0],
-        cpu=cpu,
-        log=log,
-        record=record,
-    )
-    processes.await_start(
-        process,
         runs,
-        Path(command[0]).name,
-        log,
-        f"it is in the Debian package {PACKAGE}",
+        namespace=namespace,
+        name=Path(command[0]).name,
+        log=files.with_suffix(".log"),
+        hint=f"it is in the Debian package {PACKAGE}",
     )
-    return process
 
 
 def _call(*command: str) -> str:
@@ -365,3 +333,32 @@ def _call(*command: str) -> str:
             f"{command[0]} failed: {done.stderr.strip() or done.returncode}"
         )
     return done.stdout
+
+
+OVS_DPDK = OpenVSwitch(
+    name="ovs-dpdk",
+    description="Open vSwitch on DPDK, a router by OpenFlow rules, one poll thread",
+    addresses={
+        "left": ("198.18.0.1/16", "2001:2::1/49"),
+        "right": ("198.19.0.1/16", "2001:2:0:8000::1/49"),
+    },
+    left=_side(
+        "left",
+        LEFT_IPV4,
+        LEFT_IPV6,
+    ),
+    right=_side(
+        "right",
+        RIGHT_IPV4,
+        RIGHT_IPV6,
+    ),
+    hooks=Hooks(
+        before_trial=[
+            Hook(command=["ovs-appctl", "-t", _control("vs.ctl"), *_STATS_CLEAR])
+        ],
+        after_trial=[
+            Hook(command=["ovs-appctl", "-t", _control("vs.ctl"), *_STATS]),
+            Hook(command=["ovs-ofctl", "dump-ports", f"unix:{_control('dut.mgmt')}"]),
+        ],
+    ),
+)

@@ -1,114 +1,130 @@
-"""Devices that translate between IP versions by TAYGA: one box, or two in a chain."""
+"""Devices that translate between IP versions by TAYGA."""
 
 from __future__ import annotations
 
 import ipaddress
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from dutperf.config.side import Ipv4Side, Ipv6Side
 from dutperf.errors import SetupError
 from dutperf.lab import netns, processes, topology
-from dutperf.lab.devices.device import (
-    INNER_MTU,
-    TUNNEL_HOPS,
-    Box,
-    LabDevice,
+from dutperf.lab.devices.device import LEFT_IPV6, RIGHT_IPV4, Box, LabDevice, lab_side
+from dutperf.lab.devices.linux import ROUTER_SYSCTLS, kernel_hooks
+from dutperf.lab.devices.nftables import (
+    PUBLIC_IPV4,
     Tracking,
-    Translator,
-    Way,
     gateway_hooks,
-    kernel_hooks,
-    lab_side,
+    source_nat,
 )
-from dutperf.lab.devices.linux import ROUTER_SYSCTLS
-from dutperf.lab.devices.nftables import PUBLIC_IPV4, source_nat
-from dutperf.lab.netns import CHAIN
-from dutperf.lab.processes import Process
+from dutperf.lab.processes import Process, Programs
 from dutperf.programs import in_namespace
-
-# TAYGA as the DUT: its tunnel, its routes, its process.
-
 
 TUNNEL_FRAMES = 500
 """Linux's own queue in a tunnel: TUN_READQ_SIZE, drivers/net/tun.c."""
 
 
-def start(
-    translator: Translator,
-    namespace: str,
-    cpu: int | None,
-    directory: Path,
-    record: Callable[[Process], None],
-) -> None:
-    """Makes the tunnel and its routes, starts TAYGA and waits until it translates.
+@dataclass(frozen=True)
+class Translator:
+    """TAYGA: a process that translates what the DUT's kernel routes into its tunnel.
 
-    It works in ``namespace``; ``directory`` takes its files. ``record`` is called
-    before TAYGA itself runs, which goes on after this process has ended, on ``cpu``
-    alone if one is given.
-
-    Raises:
-        SetupError: the tunnel cannot be made, or TAYGA ended or did not take it.
+    Attributes:
+        tunnel: name of its tun device.
+        ipv4: TAYGA's own address, for the ICMP errors that it sends.
+        ipv6: likewise.
+        pairs: IPv4 and IPv6 address of each host, as the two sides know it.
+        networks: what is routed into the tunnel.
+        prefix: IPv6 addresses that stand for IPv4 ones (RFC 6052), if it has one.
+        mtu: of the tunnel, if not 1,500: IPv4 packets are 20 bytes longer in IPv6.
     """
-    settings = _settings(translator, directory)
-    settings.write_text(configuration(translator, directory), "ascii")
-    _make_tunnel(in_namespace(namespace, *_tayga(settings), "--mktun"))
-    _route(translator, namespace)
-    run(translator, namespace, cpu, directory, record)
+
+    program: ClassVar[str] = "tayga"
+    package: ClassVar[str] = "tayga"
+
+    tunnel: str
+    ipv4: str
+    ipv6: str
+    pairs: tuple[tuple[str, str], ...]
+    networks: tuple[str, ...]
+    prefix: str | None = None
+    mtu: int | None = None
+
+    def start(self, namespace: str, programs: Programs) -> None:
+        """Makes the tunnel and its routes, starts TAYGA and waits until it translates.
+
+        Raises:
+            SetupError: the tunnel cannot be made, or TAYGA ended or did not take it.
+        """
+        settings = self._settings(programs.directory)
+        settings.write_text(self.configuration(programs.directory), "ascii")
+        _make_tunnel(in_namespace(namespace, *_tayga(settings), "--mktun"))
+        self._route(namespace)
+        self.run(namespace, programs)
+
+    def run(self, namespace: str, programs: Programs) -> None:
+        """The part of ``start`` that is TAYGA itself; its tunnel is there, and free.
+
+        Raises:
+            SetupError: TAYGA ended, or did not take the tunnel.
+        """
+        programs.start(
+            [*_tayga(self._settings(programs.directory)), "--nodetach"],
+            lambda: netns.has_carrier(namespace, self.tunnel),
+            namespace=namespace,
+            name="TAYGA",
+            log=programs.directory / f"tayga-{self.tunnel}.log",
+            hint="it needs the right to open /dev/net/tun",
+        )
+
+    def configuration(self, directory: Path) -> str:
+        """The text of tayga.conf."""
+        lines = [
+            f"tun-device {self.tunnel}",
+            f"ipv4-addr {self.ipv4}",
+            f"ipv6-addr {self.ipv6}",
+            f"data-dir {directory}",
+            *([f"prefix {self.prefix}"] if self.prefix else []),
+            *(f"map {ipv4} {ipv6}" for ipv4, ipv6 in self.pairs),
+        ]
+        return "\n".join(lines) + "\n"
+
+    def queue_frames(self, namespace: str) -> int:
+        """How many frames the kernel keeps for TAYGA in the tunnel."""
+        path = f"/sys/class/net/{self.tunnel}/tx_queue_len"
+        shown = netns.read_settings(namespace, [path])
+        return int(shown.get(path, TUNNEL_FRAMES))
+
+    def _settings(self, directory: Path) -> Path:
+        return directory / f"tayga-{self.tunnel}.conf"
+
+    def _route(self, namespace: str) -> None:
+        # The lab's other settings are inherited; this one, per device only, is not.
+        key = f"net.ipv6.conf.{self.tunnel}.addr_gen_mode"
+        netns.write_settings(
+            namespace, {netns.sysctl_path(key): topology.NO_GENERATED_ADDRESSES}
+        )
+        mtu = f"mtu {self.mtu} " if self.mtu else ""
+        netns.run_ip(
+            namespace,
+            [
+                f"link set {self.tunnel} {mtu}up",
+                *(f"route add {n} dev {self.tunnel}" for n in self.networks),
+            ],
+        )
 
 
-def run(
-    translator: Translator,
-    namespace: str,
-    cpu: int | None,
-    directory: Path,
-    record: Callable[[Process], None],
-) -> None:
-    """The part of ``start`` that is TAYGA itself; its tunnel is there, and free.
-
-    Raises:
-        SetupError: TAYGA ended, or did not take the tunnel.
-    """
-    log = directory / f"tayga-{translator.tunnel}.log"
-    process = processes.start(
-        [*_tayga(_settings(translator, directory)), "--nodetach"],
-        namespace=namespace,
-        cpu=cpu,
-        log=log,
-        record=record,
-    )
-    processes.await_start(
-        process,
-        lambda: netns.has_carrier(namespace, translator.tunnel),
-        "TAYGA",
-        log,
-        "it needs the right to open /dev/net/tun",
-    )
-
-
-def configuration(translator: Translator, directory: Path) -> str:
-    """The text of tayga.conf."""
-    lines = [
-        f"tun-device {translator.tunnel}",
-        f"ipv4-addr {translator.ipv4}",
-        f"ipv6-addr {translator.ipv6}",
-        f"data-dir {directory}",
-        *([f"prefix {translator.prefix}"] if translator.prefix else []),
-        *(f"map {ipv4} {ipv6}" for ipv4, ipv6 in translator.pairs),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def queue_frames(translator: Translator, namespace: str) -> int:
-    """How many frames the kernel keeps for TAYGA in the tunnel."""
-    path = f"/sys/class/net/{translator.tunnel}/tx_queue_len"
-    shown = netns.read_settings(namespace, [path])
-    return int(shown.get(path, TUNNEL_FRAMES))
-
-
-def _settings(translator: Translator, directory: Path) -> Path:
-    return directory / f"tayga-{translator.tunnel}.conf"
+def restart_translators(
+    device: LabDevice, old: Sequence[Process], programs: Programs
+) -> str:
+    """Ends each process by force, and starts another one."""
+    for process in old:
+        processes.end(process)
+    for home, each in device.translators.items():
+        each.run(home, programs)
+    return "TAYGA was ended and started again"
 
 
 def _tayga(settings: Path) -> list[str]:
@@ -128,22 +144,6 @@ def _make_tunnel(command: list[str]) -> None:
             f"cannot make TAYGA's tunnel: {result.stdout.strip()}",
             "needs a kernel with CONFIG_TUN, and /dev/net/tun in a container",
         )
-
-
-def _route(translator: Translator, namespace: str) -> None:
-    # The lab's other settings are inherited; this one, per device only, is not.
-    key = f"net.ipv6.conf.{translator.tunnel}.addr_gen_mode"
-    netns.write_settings(
-        namespace, {netns.sysctl_path(key): topology.NO_GENERATED_ADDRESSES}
-    )
-    mtu = f"mtu {translator.mtu} " if translator.mtu else ""
-    netns.run_ip(
-        namespace,
-        [
-            f"link set {translator.tunnel} {mtu}up",
-            *(f"route add {n} dev {translator.tunnel}" for n in translator.networks),
-        ],
-    )
 
 
 # ``tayga-siit``: stateless translation between IPv6 and IPv4 (SIIT) by TAYGA.
@@ -188,11 +188,11 @@ def tayga_siit(hosts: int = MAX_HOSTS) -> LabDevice:
         left=lab_side(
             "left",
             Ipv4Side(virtual="198.18.0.2"),
-            Ipv6Side(address="2001:2::2", gateway="2001:2::1"),
+            LEFT_IPV6,
         ),
         right=lab_side(
             "right",
-            Ipv4Side(address="198.19.0.2", gateway="198.19.0.1"),
+            RIGHT_IPV4,
             Ipv6Side(
                 address="2001:2:0:8000::2",
                 gateway="2001:2:0:8000::1",
@@ -202,6 +202,7 @@ def tayga_siit(hosts: int = MAX_HOSTS) -> LabDevice:
         sysctls=ROUTER_SYSCTLS,
         boxes=(Box(translator=_translator(hosts)),),
         hooks=kernel_hooks(),
+        restarts=restart_translators,
     )
 
 
@@ -257,11 +258,11 @@ TAYGA_NAT64 = LabDevice(
     left=lab_side(
         "left",
         Ipv4Side(virtual=PUBLIC_IPV4),
-        Ipv6Side(address="2001:2::2", gateway="2001:2::1"),
+        LEFT_IPV6,
     ),
     right=lab_side(
         "right",
-        Ipv4Side(address="198.19.0.2", gateway="198.19.0.1"),
+        RIGHT_IPV4,
         Ipv6Side(
             address="2001:2:0:8000::2",
             gateway="2001:2:0:8000::1",
@@ -284,75 +285,5 @@ TAYGA_NAT64 = LabDevice(
     ),
     tracking=Tracking(),
     hooks=gateway_hooks(),
-)
-
-
-# ``464xlat``: double translation (RFC 6877), IPv4 through an IPv6 network.
-#
-# The dual DUT set-up of RFC 8219 4.2; both boxes are one stateful NAT44 (RFC 9693 7):
-#
-#     tester                 dut: CLAT              dut2: PLAT
-#     10.0.0.2     left ---- left 10.0.0.1/8
-#                            inner ---------------- inner
-#     198.19.0.2   right -------------------------- right 198.19.0.1/24
-#
-#     CLAT  10.0.0.(2 + k)  =TAYGA=  2001:2:0:c1a7::k:2
-#           198.19.0.2      =TAYGA=  2001:2:0:6464::c613:2  (RFC 6052)
-#     PLAT  2001:2:0:c1a7::k:2  =TAYGA=  10.64.0.(2 + k)
-#           10.64.0.(2 + k)  =nftables=  198.19.0.1, port from 1024 on
-#
-# There are 253 hosts, k is 0 to 252. The PLAT is the gateway of ``tayga-nat64`` with
-# other hosts. Each TAYGA takes three hops, as TTL counts them: the kernel one on the
-# way into its tunnel and out of it, TAYGA one between.
-#
-# TAYGA 0.9.2 cuts IPv4 packets without DF that are larger than 1,260 bytes (RFC 7915
-# 4), whatever the wire carries: send them with DF.
-
-
-_HOSTS = "2001:2:0:c1a7::"
-_CLAT, _PLAT = "2001:2:0:64::1", "2001:2:0:64::2"
-
-CLAT = Box(
-    translator=Translator(
-        tunnel="clat",
-        ipv4="198.18.0.1",
-        ipv6=f"{_HOSTS}1",
-        pairs=tuple(pairs(MAX_HOSTS, "10.0.0.2", f"{_HOSTS}2")),
-        networks=("198.18.0.0/15", f"{_HOSTS}/64"),
-        prefix=PREFIX,
-        mtu=INNER_MTU,
-    ),
-    inner=(f"{_CLAT}/64", "fe80::1/64"),
-    ways=(Way(commands=(f"route add {PREFIX} via {_PLAT}",)),),
-)
-PLAT = Box(
-    translator=Translator(
-        tunnel="plat",
-        ipv4="10.64.0.1",
-        ipv6="2001:2:0:1000::1",
-        pairs=tuple(pairs(MAX_HOSTS, "10.64.0.2", f"{_HOSTS}2")),
-        networks=("10.64.0.0/24", PREFIX),
-        prefix=PREFIX,
-        mtu=INNER_MTU,
-    ),
-    ruleset=tuple(source_nat("ip", PUBLIC_IPV4)),
-    inner=(f"{_PLAT}/64", "fe80::2/64"),
-    ways=(Way(commands=(f"route add {_HOSTS}/64 via {_CLAT}",)),),
-)
-XLAT464 = LabDevice(
-    name="464xlat",
-    description="464XLAT: TAYGA as CLAT, then TAYGA and nftables as PLAT, "
-    f"to {PUBLIC_IPV4}",
-    addresses={"left": ("10.0.0.1/8",), "right": ("198.19.0.1/24",)},
-    left=lab_side(
-        "left",
-        Ipv4Side(address="10.0.0.2", gateway="10.0.0.1", virtual=PUBLIC_IPV4),
-        None,
-    ),
-    right=lab_side("right", Ipv4Side(address="198.19.0.2", gateway="198.19.0.1"), None),
-    boxes=(CLAT, PLAT),
-    sysctls=ROUTER_SYSCTLS,
-    tracking=Tracking(),
-    hooks=gateway_hooks(CHAIN),
-    hops=2 * TUNNEL_HOPS,
+    restarts=restart_translators,
 )

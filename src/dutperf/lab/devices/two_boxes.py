@@ -1,125 +1,39 @@
-"""Devices of two boxes in a chain (RFC 8219 4.2, dual DUT): the wire between them.
-
-    namespace tester      namespace dut         namespace dut2
-    left  o----- veth ----o left
-                            inner o---- veth ----o inner
-    right o----- veth ----------------------------o right
-
-What is on that wire is longer than the tester's frames, by another header or more: its
-MTU has room for those. Both boxes work on the DUT's CPU.
-"""
+"""Devices of two boxes in a chain (RFC 8219 4.2, dual DUT): see ``topology.join``."""
 
 from __future__ import annotations
 
-import subprocess
-import time
 from collections.abc import Iterator
 
-from dutperf.config.side import Ipv4Side, Ipv6Side
-from dutperf.errors import SetupError
-from dutperf.lab import netns, topology
-from dutperf.lab.cpus import CpuPlan
+from dutperf.config.side import Ipv4Side
 from dutperf.lab.devices.device import (
-    INNER,
-    INNER_MTU,
+    RIGHT_IPV4,
+    TUNNEL_HOPS,
     Box,
     LabDevice,
-    Tracking,
     Way,
-    gateway_hooks,
-    kernel_hooks,
     lab_side,
 )
-from dutperf.lab.devices.linux import ROUTER_SYSCTLS
+from dutperf.lab.devices.linux import BRIDGED, ROUTER_SYSCTLS, kernel_hooks
 from dutperf.lab.devices.nftables import (
     PUBLIC_IPV4,
     Command,
     Table,
+    Tracking,
+    gateway_hooks,
     matches,
+    restart_rules,
     source_nat,
 )
+from dutperf.lab.devices.translators import (
+    MAX_HOSTS,
+    PREFIX,
+    Translator,
+    pairs,
+    restart_translators,
+)
 from dutperf.lab.netns import CHAIN
-from dutperf.programs import in_namespace
+from dutperf.lab.topology import INNER_MTU
 from dutperf.protocol import Side
-
-UP_TIMEOUT_S = 15.0
-UP_POLL_S = 0.05
-
-
-def join(device: LabDevice, cpus: CpuPlan) -> None:
-    """Makes the wire between its two boxes, and the way of each to the other.
-
-    Raises:
-        SetupError: the kernel refused; the caller removes what was made so far.
-    """
-    first, second = device.namespaces
-    with netns.kernel_errors("join the device's two boxes"):
-        with netns.rtnetlink(first) as here:
-            netns.add_wire(here, INNER, second, INNER_MTU)
-        for namespace, box in _named(device):
-            settings = topology.kernel_settings(device, [INNER], cpus)
-            netns.write_settings(namespace, settings)
-            with netns.rtnetlink(namespace) as there:
-                netns.add_addresses(there, INNER, box.inner)
-            netns.run_ip(namespace, [f"link set {INNER} up"])
-        for namespace, box in _named(device):
-            _wait_until_up(namespace)
-            open_way(namespace, box)
-
-
-def ways_now(device: LabDevice) -> list[str]:
-    """The names of the ways that the boxes of the lab that is up have taken."""
-    taken = (_taken(namespace, box) for namespace, box in _named(device))
-    return list(dict.fromkeys(way.name for way in taken if way and way.name))
-
-
-def _wait_until_up(namespace: str) -> None:
-    """The kernel may take a second to notice, and IPv6 waits for that."""
-    path = f"/sys/class/net/{INNER}/operstate"
-    deadline = time.monotonic() + UP_TIMEOUT_S
-    while netns.read_settings(namespace, [path]).get(path) != "up":
-        if time.monotonic() > deadline:
-            raise SetupError(
-                f"the wire between the device's boxes is not up in {namespace} "
-                f"after {UP_TIMEOUT_S:g} s",
-                "look for a network manager that configures every interface it sees",
-            )
-        time.sleep(UP_POLL_S)
-
-
-def _named(device: LabDevice) -> Iterator[tuple[str, Box]]:
-    return zip(device.namespaces, device.boxes, strict=True)
-
-
-def open_way(namespace: str, box: Box) -> None:
-    """Takes the first of the box's ways whose link this kernel can make.
-
-    Raises:
-        SetupError: it can make none of them; says what it said of the last one.
-    """
-    for way in box.ways:
-        try:
-            if way.link is not None:
-                netns.run_ip(namespace, [f"link add name {way.link}"])
-        except SetupError:
-            if way is box.ways[-1]:
-                raise
-        else:
-            netns.run_ip(namespace, way.commands)
-            return
-
-
-def _taken(namespace: str, box: Box) -> Way | None:
-    for way in box.ways:
-        if way.link is None or _is_there(namespace, way.link.split()[0]):
-            return way
-    return None
-
-
-def _is_there(namespace: str, link: str) -> bool:
-    command = in_namespace(namespace, "ip", "link", "show", "dev", link)
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
-
 
 # ``4in6``: IPv4 in IPv6 (RFC 2473), the data plane of DS-Lite (RFC 6333).
 #
@@ -232,11 +146,12 @@ FOUR_IN_SIX = LabDevice(
         Ipv4Side(address="10.0.0.2", gateway="10.0.0.1", virtual=PUBLIC_IPV4),
         None,
     ),
-    right=lab_side("right", Ipv4Side(address="198.19.0.2", gateway="198.19.0.1"), None),
+    right=lab_side("right", RIGHT_IPV4, None),
     boxes=(B4, AFTR),
     sysctls=ROUTER_SYSCTLS,
     tracking=Tracking(),
     hooks=gateway_hooks(CHAIN),
+    restarts=restart_rules,
     hops=2,
 )
 
@@ -287,16 +202,8 @@ VXLAN = LabDevice(
     name="vxlan",
     description="Linux bridges, joined by VXLAN",
     addresses={"left": (), "right": ()},
-    left=lab_side(
-        "left",
-        Ipv4Side(address="198.18.0.2", gateway="198.19.0.2"),
-        Ipv6Side(address="2001:2::2", gateway="2001:2:0:8000::2"),
-    ),
-    right=lab_side(
-        "right",
-        Ipv4Side(address="198.19.0.2", gateway="198.18.0.2"),
-        Ipv6Side(address="2001:2:0:8000::2", gateway="2001:2::2"),
-    ),
+    left=BRIDGED["left"],
+    right=BRIDGED["right"],
     boxes=(
         _end("left", _LEFT_END, _RIGHT_END),
         _end("right", _RIGHT_END, _LEFT_END),
@@ -304,4 +211,76 @@ VXLAN = LabDevice(
     sysctls=_SILENT,
     translates=False,
     hooks=kernel_hooks(CHAIN),
+)
+
+
+# ``464xlat``: double translation (RFC 6877), IPv4 through an IPv6 network.
+#
+# The dual DUT set-up of RFC 8219 4.2; both boxes are one stateful NAT44 (RFC 9693 7):
+#
+#     tester                 dut: CLAT              dut2: PLAT
+#     10.0.0.2     left ---- left 10.0.0.1/8
+#                            inner ---------------- inner
+#     198.19.0.2   right -------------------------- right 198.19.0.1/24
+#
+#     CLAT  10.0.0.(2 + k)  =TAYGA=  2001:2:0:c1a7::k:2
+#           198.19.0.2      =TAYGA=  2001:2:0:6464::c613:2  (RFC 6052)
+#     PLAT  2001:2:0:c1a7::k:2  =TAYGA=  10.64.0.(2 + k)
+#           10.64.0.(2 + k)  =nftables=  198.19.0.1, port from 1024 on
+#
+# There are 253 hosts, k is 0 to 252. The PLAT is the gateway of ``tayga-nat64`` with
+# other hosts. Each TAYGA takes three hops, as TTL counts them: the kernel one on the
+# way into its tunnel and out of it, TAYGA one between.
+#
+# TAYGA 0.9.2 cuts IPv4 packets without DF that are larger than 1,260 bytes (RFC 7915
+# 4), whatever the wire carries: send them with DF.
+
+
+_HOSTS = "2001:2:0:c1a7::"
+_CLAT, _PLAT = "2001:2:0:64::1", "2001:2:0:64::2"
+
+CLAT = Box(
+    translator=Translator(
+        tunnel="clat",
+        ipv4="198.18.0.1",
+        ipv6=f"{_HOSTS}1",
+        pairs=tuple(pairs(MAX_HOSTS, "10.0.0.2", f"{_HOSTS}2")),
+        networks=("198.18.0.0/15", f"{_HOSTS}/64"),
+        prefix=PREFIX,
+        mtu=INNER_MTU,
+    ),
+    inner=(f"{_CLAT}/64", "fe80::1/64"),
+    ways=(Way(commands=(f"route add {PREFIX} via {_PLAT}",)),),
+)
+PLAT = Box(
+    translator=Translator(
+        tunnel="plat",
+        ipv4="10.64.0.1",
+        ipv6="2001:2:0:1000::1",
+        pairs=tuple(pairs(MAX_HOSTS, "10.64.0.2", f"{_HOSTS}2")),
+        networks=("10.64.0.0/24", PREFIX),
+        prefix=PREFIX,
+        mtu=INNER_MTU,
+    ),
+    ruleset=tuple(source_nat("ip", PUBLIC_IPV4)),
+    inner=(f"{_PLAT}/64", "fe80::2/64"),
+    ways=(Way(commands=(f"route add {_HOSTS}/64 via {_CLAT}",)),),
+)
+XLAT464 = LabDevice(
+    name="464xlat",
+    description="464XLAT: TAYGA as CLAT, then TAYGA and nftables as PLAT, "
+    f"to {PUBLIC_IPV4}",
+    addresses={"left": ("10.0.0.1/8",), "right": ("198.19.0.1/24",)},
+    left=lab_side(
+        "left",
+        Ipv4Side(address="10.0.0.2", gateway="10.0.0.1", virtual=PUBLIC_IPV4),
+        None,
+    ),
+    right=lab_side("right", RIGHT_IPV4, None),
+    boxes=(CLAT, PLAT),
+    sysctls=ROUTER_SYSCTLS,
+    tracking=Tracking(),
+    hooks=gateway_hooks(CHAIN),
+    restarts=restart_translators,
+    hops=2 * TUNNEL_HOPS,
 )

@@ -17,18 +17,26 @@ import os
 import shlex
 import socket
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import ClassVar
 
 from dutperf.config.side import Ipv4Side, Ipv6Side, SideConfig, VdevPort
 from dutperf.config.testbed import DeviceFacts
 from dutperf.errors import SetupError
-from dutperf.lab import netns, processes, topology, vm_image
+from dutperf.lab import netns, topology, vm_image
 from dutperf.lab.cpus import CpuPlan
-from dutperf.lab.devices.device import LabDevice
+from dutperf.lab.devices.device import (
+    LEFT_IPV4,
+    LEFT_IPV6,
+    RIGHT_IPV4,
+    RIGHT_IPV6,
+    LabDevice,
+    ProgramDevice,
+)
 from dutperf.lab.devices.linux import LINUX_ROUTER, ROUTER_SYSCTLS
-from dutperf.lab.processes import PROC, Process
+from dutperf.lab.processes import PROC, Programs
 from dutperf.lab.state import StateFile
 from dutperf.protocol import Side
 
@@ -47,29 +55,6 @@ def _side(side: Side, ipv4: Ipv4Side, ipv6: Ipv6Side) -> SideConfig:
     socket = StateFile().dut_directory / RUN / socket_name(side)
     port = VdevPort(vdev=f"net_vhost,iface={socket},queues=1,client=1")
     return SideConfig(port=port, ipv4=ipv4, ipv6=ipv6)
-
-
-LINUX_VM = LabDevice(
-    name="linux-vm",
-    description="Linux as a router in a virtual machine of QEMU, vhost-user",
-    addresses=LINUX_ROUTER.addresses,
-    left=_side(
-        "left",
-        Ipv4Side(address="198.18.0.2", gateway="198.18.0.1"),
-        Ipv6Side(address="2001:2::2", gateway="2001:2::1"),
-    ),
-    right=_side(
-        "right",
-        Ipv4Side(address="198.19.0.2", gateway="198.19.0.1"),
-        Ipv6Side(address="2001:2:0:8000::2", gateway="2001:2:0:8000::1"),
-    ),
-    sysctls=ROUTER_SYSCTLS,
-    networks={
-        "left": ("198.18.0.0/16", "2001:2::/49"),
-        "right": ("198.19.0.0/16", "2001:2:0:8000::/49"),
-    },
-    guest=True,
-)
 
 
 # The first answer to a virtual machine: a vhost-user back end that moves no frame.
@@ -177,21 +162,12 @@ def _connected(path: Path) -> socket.socket | None:
     return connection
 
 
-# A virtual machine as the DUT: QEMU, its guest's image and how that is configured.
-
-
 PROGRAM = "qemu-system-x86_64"
 PACKAGE = "qemu-system-x86"
 _MEMORY_MB = 128
 _MACS: dict[Side, str] = {"left": "02:00:00:00:01:01", "right": "02:00:00:00:01:02"}
 _KVM = Path("/dev/kvm")
 _ADDRESS = "/sys/class/net/*/address"
-
-
-def check() -> None:
-    """Raise SetupError, which says what to do, if QEMU or the image is missing."""
-    netns.check_program(PROGRAM, PACKAGE)
-    vm_image.find()
 
 
 def accelerator(kvm: Path = _KVM, proc: Path = PROC) -> str:
@@ -201,26 +177,6 @@ def accelerator(kvm: Path = _KVM, proc: Path = PROC) -> str:
     # A hypervisor may show /dev/kvm without what an unchanged guest needs.
     able = {"vmx", "svm"} & set(flags) and os.access(kvm, os.R_OK | os.W_OK)
     return "kvm" if able else "tcg"
-
-
-def describe() -> str:
-    """The guest's kernel and what it runs on, for reports."""
-    return f"kernel {_release() or 'unknown: no image is made'}, {_way()}"
-
-
-def facts(cpu_model: str, cpu: int | None) -> DeviceFacts:
-    """Of the guest (RFC 9693 6); ``cpu_model`` and ``cpu`` are the computer's."""
-    shared = "the tester's" if cpu is None else f"CPU {cpu} of the tester's computer"
-    return DeviceFacts(
-        computer=f"virtual machine of QEMU, {_way()}",
-        cpu=cpu_model,
-        cores=f"1, {shared}",
-        memory=f"{_MEMORY_MB} MiB",
-        nic="virtio-net, vhost-user",
-        link="direct",
-        os="Linux, an initramfs with busybox",
-        kernel=_release(),
-    )
 
 
 def _way() -> str:
@@ -234,45 +190,66 @@ def _release() -> str | None:
         return None
 
 
-def start(
-    device: LabDevice,
-    cpu: int | None,
-    directory: Path,
-    record: Callable[[Process], None],
-) -> None:
-    """Starts it on ``cpu`` and waits until its guest is ready, its links down.
+class VirtualMachine(ProgramDevice):
+    """QEMU, whose guest's kernel has the addresses and networks."""
 
-    ``directory`` takes its files. ``record`` is called before it runs; it goes on after
-    this process has ended.
+    ring_frames: ClassVar[int] = RING_FRAMES
 
-    Raises:
-        SetupError: it does not start; says what it said last.
-    """
-    run = directory / RUN
-    run.mkdir()
-    image = vm_image.find()
-    own = vm_image.archive({vm_image.CONFIGURE: configuration(device).encode("ascii")})
-    (run / "initramfs").write_bytes(image.initramfs.read_bytes() + own)
-    log = run / "log"
-    process = processes.start(
-        list(_command(image.kernel, run)),
-        namespace=device.namespaces[0],
-        cpu=cpu,
-        log=log,
-        record=record,
-    )
-    greeting = Greeting([run / socket_name(side) for side in netns.SIDES])
-    try:
-        processes.await_start(
-            process,
-            lambda: _is_ready(greeting, log),
-            "the virtual machine",
-            log,
-            f"it is QEMU, of the Debian package {PACKAGE}, and the image that "
-            "'make vm-image' makes",
+    def check_programs(self, _cpus: CpuPlan) -> None:
+        """QEMU, and the guest's image."""
+        netns.check_program(PROGRAM, PACKAGE)
+        vm_image.find()
+
+    def software(self, *, now: bool = False) -> list[str]:  # noqa: ARG002
+        """With the guest's kernel, and what it runs on."""
+        release = _release() or "unknown: no image is made"
+        return [self.description, f"kernel {release}, {_way()}"]
+
+    def facts(self, cpus: CpuPlan) -> DeviceFacts:
+        """Of the guest."""
+        computer = super().facts(cpus)
+        shared = (
+            "the tester's"
+            if cpus.dut is None
+            else f"CPU {cpus.dut} of the tester's computer"
         )
-    finally:
-        greeting.close()
+        return DeviceFacts(
+            computer=f"virtual machine of QEMU, {_way()}",
+            cpu=computer.cpu,
+            cores=f"1, {shared}",
+            memory=f"{_MEMORY_MB} MiB",
+            nic="virtio-net, vhost-user",
+            link="direct",
+            os="Linux, an initramfs with busybox",
+            kernel=_release(),
+        )
+
+    def start(self, cpus: CpuPlan, programs: Programs) -> None:  # noqa: ARG002
+        """Starts it and waits until its guest is ready, its links down.
+
+        Raises:
+            SetupError: it does not start; says what it said last.
+        """
+        run = programs.directory / RUN
+        run.mkdir()
+        image = vm_image.find()
+        own = {vm_image.CONFIGURE: configuration(self).encode("ascii")}
+        initramfs = image.initramfs.read_bytes() + vm_image.archive(own)
+        (run / "initramfs").write_bytes(initramfs)
+        log = run / "log"
+        greeting = Greeting([run / socket_name(side) for side in netns.SIDES])
+        try:
+            programs.start(
+                list(_command(image.kernel, run)),
+                lambda: _is_ready(greeting, log),
+                namespace=self.namespaces[0],
+                name="the virtual machine",
+                log=log,
+                hint=f"it is QEMU, of the Debian package {PACKAGE}, and the image that "
+                "'make vm-image' makes",
+            )
+        finally:
+            greeting.close()
 
 
 def _command(kernel: Path, run: Path) -> Iterator[str]:
@@ -326,3 +303,25 @@ def _is_ready(greeting: Greeting, log: Path) -> bool:
         return True
     greeting.answer()
     return False
+
+
+LINUX_VM = VirtualMachine(
+    name="linux-vm",
+    description="Linux as a router in a virtual machine of QEMU, vhost-user",
+    addresses=LINUX_ROUTER.addresses,
+    left=_side(
+        "left",
+        LEFT_IPV4,
+        LEFT_IPV6,
+    ),
+    right=_side(
+        "right",
+        RIGHT_IPV4,
+        RIGHT_IPV6,
+    ),
+    sysctls=ROUTER_SYSCTLS,
+    networks={
+        "left": ("198.18.0.0/16", "2001:2::/49"),
+        "right": ("198.19.0.0/16", "2001:2:0:8000::/49"),
+    },
+)
