@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from dutperf import lab
 from dutperf.cli.exit_codes import INTERRUPTED, INVALID
 from dutperf.cli.failures import PatientConsole, show_notice
 from dutperf.cli.json_print import print_versioned
@@ -23,7 +24,7 @@ from dutperf.config import (
     spec_from,
 )
 from dutperf.errors import InputError
-from dutperf.passport.keeping import VARIABLE, WIRE, check_loop, directory, loop_of
+from dutperf.passport.keeping import VARIABLE, check_loop, directory, loop_of
 from dutperf.passport.making import Maker, default_grid, describe
 from dutperf.passport.measuring import FULL, SHORT
 from dutperf.procedures.passport_use import sent_by
@@ -106,7 +107,7 @@ def _wanted(
     grid = list(default_grid(versions))
     if testbed is not None:
         return [(PlannedTestbed(testbed=load_testbed(testbed)), grid)]
-    (planned_lab,) = planned_testbeds(_campaign_of(lab_name or WIRE))
+    (planned_lab,) = planned_testbeds(_campaign_of(lab_name or lab.WIRE.name))
     return [(planned_lab, grid)]
 
 

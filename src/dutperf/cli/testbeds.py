@@ -48,9 +48,10 @@ def campaign_for(
         name = f"{spec.procedure}-{lab.plan(given).name}"
         return Campaign(name=name, seed=seed, lab=[given], procedures=procedures)
     if rules is not None:
+        filtered = ", ".join(lab.taking("rules"))
         raise InputError(
-            "--rules is of the lab linux-firewall; a testbed's device has its own",
-            "leave --rules out, or give --lab linux-firewall",
+            f"--rules is of the lab {filtered}; a testbed's device has its own",
+            f"leave --rules out, or give --lab {filtered}",
         )
     loaded = load_testbed(testbed or Path())
     name = f"{spec.procedure}-{loaded.name}"[:64]

@@ -1,6 +1,7 @@
 from .device_cpu import left_to_the_device
-from .devices import LABS
+from .devices import LABS, taking
 from .devices.device import LabDevice
+from .devices.linux import WIRE
 from .lifecycle import (
     attached,
     check,
@@ -24,6 +25,7 @@ from .refdut_socket import KnownAnswer, read_behaviour
 
 __all__ = [
     "LABS",
+    "WIRE",
     "KnownAnswer",
     "LabDevice",
     "LabStatus",
@@ -43,6 +45,7 @@ __all__ = [
     "running",
     "runs",
     "session",
+    "taking",
     "up",
     "use",
     "watch_device",

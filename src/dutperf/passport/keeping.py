@@ -34,7 +34,6 @@ from dutperf.run.engine_session import main_core
 # NICs, interfaces    a cable that the user plugs in; nothing here can
 
 
-WIRE = "wire"
 SOCKETS = Path("/run/dutperf")
 """Where both ends of a memif loop meet; two testers have sockets of their own."""
 
@@ -73,7 +72,8 @@ def loop_of(planned: PlannedTestbed, *, cabled: bool = False) -> Loop | None:
     ports = [side.port for side in testbed.sides.values()]
     if planned.lab and all(isinstance(port, InterfacePort) for port in ports):
         name = planned.lab.own_name
-        keys = LabKeys(name=WIRE if name is None else f"{WIRE}@{name}")
+        called = lab.WIRE.name if name is None else f"{lab.WIRE.name}@{name}"
+        keys = LabKeys(name=called)
         wire = PlannedTestbed(lab=keys, testbed=lab.plan(keys))
         cpus = lab.planned_cpus(name)
         return Loop("veth pairs of a lab", wire, cpus.dut, cpus.receive)

@@ -72,6 +72,11 @@ def device_of(state: LabState) -> LabDevice:
     return LABS[state.device].at(state.name)
 
 
+def taking(key: str) -> list[str]:
+    """The devices of which that is chosen: ``rules`` or ``behaviour``."""
+    return [name for name, device in LABS.items() if device.takes == key]
+
+
 def find(keys: LabKeys) -> LabDevice:
     """The device that is asked for, where its lab will be.
 
@@ -91,10 +96,9 @@ def find(keys: LabKeys) -> LabDevice:
             f"the lab that does as told is {KNOWN_ANSWER.name}",
         )
     if keys.rules is not None and device.takes != "rules":
-        filtered = [each.name for each in LABS.values() if each.takes == "rules"]
         raise InputError(
             f"lab {keys.device} has no filters whose number could be chosen",
-            f"leave rules out, or take the lab {', '.join(filtered)}",
+            f"leave rules out, or take the lab {', '.join(taking('rules'))}",
         )
     chosen = device if keys.rules is None else device.with_rules(keys.rules)
     return chosen.at(keys.own_name)
