@@ -48,8 +48,8 @@ def _of(
 ) -> Iterator[tuple[tuple[str, str], Subject]]:
     """By device and IP version."""
     for cell in cells:
-        if cell.procedure == procedure:
-            yield (cell.testbed, VERSIONS[cell.setting_text("ip")]), cell
+        if cell.procedure == procedure and cell.cell:
+            yield (cell.testbed, VERSIONS[str(cell.cell.ip)]), cell
 
 
 def _found(rates: dict[tuple[str, str], Subject]) -> Iterator[str]:

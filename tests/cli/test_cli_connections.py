@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from told_cells import cell_of
 
 from dutperf.cli import app
 from dutperf.cli.failures import PatientConsole
@@ -120,7 +122,9 @@ def result(**keys: object) -> CellResult:
         "verdict": "pass",
         "spread": spread_of([9000]),
     }
-    return CellResult.model_validate(plain | keys)
+    given: dict[str, Any] = plain | keys
+    cell = cell_of(given["procedure"], given["parameters"])
+    return CellResult.model_validate(given | {"cell": cell})
 
 
 def rows(cell: CellResult) -> dict[str, str]:

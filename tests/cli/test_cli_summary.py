@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 import pytest
+from told_cells import cell_of, retyped
 
 from dutperf.cli.failures import PatientConsole
 from dutperf.cli.measuring import Show
@@ -34,6 +35,7 @@ def throughput(*values: float, cell_id: str = "throughput-ip4-64-both") -> CellR
         id=cell_id,
         procedure="throughput",
         quantity="throughput per direction (RFC 2544 26.1)",
+        cell=cell_of("throughput", {"frame_sizes": "64", "direction": "both"}),
         parameters={"frame_sizes": "64", "direction": "both"},
         median=median(values),
         unit="fps",
@@ -83,6 +85,7 @@ def test_a_curve_tells_each_directions_loss_beside_that_of_both() -> None:
         id="frame-loss-ip4-64-both",
         procedure="frame-loss",
         quantity="frame loss rate at the highest load",
+        cell=cell_of("frame-loss", {}),
         parameters={},
         median=30,
         unit="percent",
@@ -209,7 +212,7 @@ def test_what_is_no_rfc_2544_throughput_is_named() -> None:
     named = "throughput per direction, losses verified by 2 trials"
     found = throughput(100_000)
     told = found.parameters | {"verify_trials": 2}
-    cell = found.model_copy(update={"quantity": named, "parameters": told})
+    cell = retyped(found.model_copy(update={"quantity": named, "parameters": told}))
     out = shown(cell, throughput(100_000, cell_id="plain"))
     assert f"throughput-ip4-64-both: {named}" in out.splitlines()
     assert "Rate per direction, losses verified by 2 trials" in out
@@ -262,8 +265,10 @@ def at_size(size: int, maximum_fps: int, *, nominal: bool = False) -> CellResult
     told = {"frame_size": size, "frame_sizes": str(size), "direction": "both"}
     versions = {"ip": 4, "ip_left": 4, "ip_right": 4}
     found = throughput(100_000, cell_id=f"throughput-ip4-{size}-both")
-    return found.model_copy(
-        update={"parameters": told | versions, "media": media, "sum_fps": 200_000}
+    return retyped(
+        found.model_copy(
+            update={"parameters": told | versions, "media": media, "sum_fps": 200_000}
+        )
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from comparison_sample import latency, rate, stored
 from report_sample import BEHIND
+from told_cells import retyped
 
 from dutperf import stats
 from dutperf.comparison import compare, read_runs, with_history
@@ -81,7 +82,9 @@ def test_only_earlier_runs_of_the_device_count_and_each_once(tmp_path: Path) -> 
 
 def test_another_measure_and_what_is_no_figure_are_left_out(tmp_path: Path) -> None:
     plain = rate(*[100_000] * 3)
-    other = plain.model_copy(update={"parameters": plain.parameters | {"ip": 6}})
+    other = retyped(
+        plain.model_copy(update={"parameters": plain.parameters | {"ip": 6}})
+    )
     nothing = rate(None).model_copy(update={"verdict": "fail"})
     invalid = plain.model_copy(update={"verdict": "invalid", "reasons": [BEHIND]})
     signed = latency({"TL": [20_000], "IPDV min": [-5]})

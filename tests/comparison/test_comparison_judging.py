@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from comparison_sample import bounded, compared, latency, loss, one, rate, stored
 from report_sample import BEHIND
+from told_cells import retyped
 
 from dutperf.comparison.judging import Outcome, compare
 from dutperf.comparison.sides import read_runs
+from dutperf.model.rate_specs import ThroughputSpec
 from dutperf.results import CellResult, Figure, Finding, GoalResult
 from dutperf.search import Outcome as TrialOutcome
 from dutperf.search import Resolution
@@ -131,10 +133,6 @@ GOAL = GoalResult(
             ),
             "no settled figure",
         ),
-        (
-            _with(rate(*TEN), parameters={"ip": 4, "frame_size": 64}),
-            "resolution of its search is not stored",
-        ),
         (_with(rate(*TEN), goals=[GOAL]), "its bounds are irregular"),
         (rate(*TEN, None), "no value"),
     ],
@@ -158,11 +156,10 @@ def test_what_is_no_figure_is_not_compared_and_no_gate_can_tell(
         {"loss_tolerance_percent": 0.1},
         {"frame_timeout_ms": 5},
         {"verify_trials": 2},
-        {"goals": "0.5%:50%:1s"},
         {"direction": "forward"},
         {"trial_duration_s": 0.25},
         {"search": "verified"},
-        {"tags": 500},
+        {"ttl": 5},
         {"ipv4_options": "router-alert"},
         {"burst_frames": 16},
         {"load_shape": '{"ramp_s":2.0}'},
@@ -173,15 +170,27 @@ def test_another_measure_is_not_compared(settings: dict[str, object]) -> None:
     told: dict[str, object] = {
         "trial_duration_s": 60,
         "search": "narrowed",
-        "tags": 50_000,
     }
     told |= {"load_shape": '{"ramp_s":1.0}'}
-    cell = _with(cell, parameters=cell.parameters | told)
-    other = _with(cell, parameters=cell.parameters | settings)
+    cell = retyped(_with(cell, parameters=cell.parameters | told))
+    other = retyped(_with(cell, parameters=cell.parameters | settings))
     found = one(cell, other)
     assert (found.outcome, found.judged(3)) == ("not_compared", "cannot_tell")
     assert next(iter(settings)) in found.why
     assert compared([cell], [other]).family == 0
+
+
+def test_other_goals_are_another_measure() -> None:
+    found = one(_with_goal("0%:0%:60s"), _with_goal("0.5%:50%:60s"))
+    assert found.outcome == "not_compared"
+    assert "another measure: goals" in found.why
+
+
+def _with_goal(goal: str) -> CellResult:
+    asked = {"procedure": "throughput", "search": "mlrsearch", "goals": [goal]}
+    plain = scaled(1)
+    spec = ThroughputSpec.model_validate(asked)
+    return _with(plain, cell=plain.cell.model_copy(update={"spec": spec}))
 
 
 def _unstable(cell: CellResult) -> CellResult:

@@ -11,6 +11,7 @@ import pytest
 from comparison_sample import bounded, compared, compared_sides, latency, loss, rate
 from comparison_sample import stored as stored_run
 from report_sample import BEHIND, sample_environment
+from told_cells import retyped
 
 from dutperf.comparison import as_data, compare, read_sides
 from dutperf.comparison.comparison_tables import finding, sentences
@@ -134,12 +135,14 @@ def test_a_run_in_which_nothing_passes_is_not_left_out() -> None:
 
 @pytest.mark.parametrize("at", [1, 5])
 def test_all_runs_must_have_measured_the_same(at: int) -> None:
-    cells = [_with(c, parameters=c.parameters | {"tags": 1}) for c in (*FIVE, *SLOW)]
-    cells[at] = _with(cells[at], parameters=cells[at].parameters | {"tags": 2})
+    cells = [*FIVE, *SLOW]
+    longer = cells[at].parameters | {"trial_duration_s": 2.0}
+    cells[at] = retyped(_with(cells[at], parameters=longer))
     found = sides(cells[:5], cells[5:])
     assert found.outcome == "not_compared"
     other = "A2" if at == 1 else "B1"
-    assert found.why == f"A1 and {other}: another measure: tags: 1 and 2"
+    times = "1.0 and 2.0"
+    assert found.why == f"A1 and {other}: another measure: trial_duration_s: {times}"
 
 
 def test_what_happens_within_a_run_is_told_and_no_hindrance() -> None:
@@ -199,7 +202,9 @@ def test_a_run_of_bounds_and_figures_is_as_sure_as_its_median() -> None:
 def test_what_is_averaged_in_a_run_is_averaged_of_it() -> None:
     settings: dict[str, object] = {"step": "1", "max_load_fps": 1000}
     bursts = rate(10, 10, 40)
-    bursts = _with(bursts, procedure="back-to-back", unit="frames", parameters=settings)
+    bursts = retyped(
+        _with(bursts, procedure="back-to-back", unit="frames", parameters=settings)
+    )
     found = sides([bursts] * 4, [bursts] * 4)
     assert found.before is not None
     assert found.before.samples[0] == (20, 20, 21, None)

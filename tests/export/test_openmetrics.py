@@ -15,6 +15,7 @@ from prometheus_client.openmetrics import parser
 from recovery_sample import outage_results, recovery_results
 from report_sample import LOSSES_4, loss_cell, sample_results, store, throughput_cell
 from timed_sample import delay_results
+from told_cells import retyped
 
 from dutperf.export import openmetrics
 from dutperf.report.source import read_source
@@ -76,7 +77,7 @@ def test_a_loss_is_a_ratio_at_its_load(tmp_path: Path) -> None:
 def test_what_is_judged_otherwise_is_no_throughput(tmp_path: Path) -> None:
     cell = throughput_cell(CELL, 4, 64, [1e5])
     judged = {"parameters": cell.parameters | {"loss_tolerance_percent": 0.1}}
-    told = of(tmp_path, cell.model_copy(update=judged))
+    told = of(tmp_path, retyped(cell.model_copy(update=judged)))
     assert told[0][0] == "dutperf_throughput_judged_frames_per_second"
     assert told[0][1]["judged"] == "losing up to 0.1 %"
 

@@ -45,6 +45,7 @@ _WORDS = {
     "unit",
 }
 WHY_NOT: Mapping[str, str] = {
+    "cell": "what was asked for: verify makes it of campaign.yaml again",
     "parameters": "settings, no results: they are compared with campaign.yaml",
     "findings": "what speaks against one figure for all repeats is told by tests of "
     "docs/repeats.md that exist once; the repeats that they are of are derived",

@@ -421,6 +421,7 @@ def test_a_translators_cell_needs_the_frames_of_both_sides() -> None:
 def result_of(of: Cell, **keys: Any) -> CellResult:  # noqa: ANN401
     given: dict[str, Any] = {
         "id": of.id,
+        "cell": of,
         "procedure": of.procedure,
         "quantity": "q",
         "parameters": {},

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from planning import Run, campaign, spec
+from told_cells import cell_of
 
 from dutperf.procedures.contradictions import with_contradictions
 from dutperf.results import CellResult
@@ -42,7 +44,9 @@ def cell(
         "repeats": [{"value": median, "verdict": "pass", "trials": 9}],
         "verdict": "pass",
     }
-    return CellResult.model_validate(plain | keys)
+    given: dict[str, Any] = plain | keys
+    typed = cell_of(given["procedure"], given["parameters"])
+    return CellResult.model_validate(given | {"cell": typed})
 
 
 def rate(
@@ -123,7 +127,10 @@ def test_a_loss_below_what_passed_is_found_on_both() -> None:
         (rate(), bursts(400_000, cause=None)),
         (rate(), bursts(400_000, cause="tester")),
         (rate(), bursts(400_000, longest_burst_s=0.002)),  # a buffer takes it
-        (rate(parameters={"order": "random"}), curve((202_019, 9))),
+        (
+            rate(parameters={"connections": 9, "order": "increasing"}),
+            curve((202_019, 9), parameters={"connections": 9}),
+        ),
         (rate(parameters={"ignore_checksums": True}), curve((202_019, 9))),
         (rate(bound="lower"), bursts(400_000)),
     ],
@@ -225,7 +232,8 @@ def test_more_connections_in_use_than_the_table_holds() -> None:
     search: dict[str, object] = {"connections": 40_000, "beyond": 40_960}
     search |= {"rate_per_s": 100_000}
     search |= {"error": 1000, "ending": "found", "words": "", "steps": []}
-    full = cell("table-capacity", 40_000, capacity=[search])
+    asked: Parameters = {"connections": 40_960}
+    full = cell("table-capacity", 40_000, asked, capacity=[search])
     used: Parameters = {"connections": 50_000}
     found = told(full, rate(parameters=used))
     assert set(found) == {"table-capacity-ip4-64-both", RATE_ID}
@@ -237,7 +245,7 @@ def test_more_connections_in_use_than_the_table_holds() -> None:
     assert told(full, rate(parameters={"connections": 40_959})) == {}
     assert told(full, rate(parameters=used | {"table_size": 9})) == {}
     most = search | {"beyond": None, "ending": "most_held"}
-    unknown = cell("table-capacity", 40_000, capacity=[most])
+    unknown = cell("table-capacity", 40_000, asked, capacity=[most])
     assert told(unknown, rate(parameters=used)) == {}
 
 

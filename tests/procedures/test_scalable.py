@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from told_cells import cell_of, retyped
 
 from dutperf.procedures.scalability import degradation_percent, scalability
 from dutperf.protocol import DirectionName
@@ -37,6 +38,7 @@ def throughput(
         series=None if flows is None else "throughput-ip4-both-flows",
         procedure="throughput",
         quantity="throughput",
+        cell=cell_of("throughput", told(flows, size)),
         parameters=told(flows, size),
         median=rate_fps,
         unit="fps",
@@ -51,6 +53,7 @@ def latency(flows: int, load_fps: int, **delays_ns: float | None) -> CellResult:
         series="latency-ip4-both-at-throughput-flows",
         procedure="latency",
         quantity="latency",
+        cell=cell_of("latency", told(flows, SIZE)),
         parameters=told(flows, SIZE),
         median=None,
         unit="ns",
@@ -182,6 +185,7 @@ def test_a_loss_is_that_at_the_highest_load() -> None:
             series="frame-loss-ip4-both-flows",
             procedure="frame-loss",
             quantity="loss",
+            cell=cell_of("frame-loss", told(flows, SIZE)),
             parameters=told(flows, SIZE),
             median=percent,
             unit="percent",
@@ -198,14 +202,16 @@ def test_a_loss_is_that_at_the_highest_load() -> None:
 def test_a_longer_burst_is_better_and_has_the_rate_at_which_it_was_sent() -> None:
     def burst(flows: int, frames: float) -> CellResult:
         name = f"back-to-back-ip4-{SIZE}-both-flows{flows}"
-        return throughput(flows, frames).model_copy(
-            update={
-                "id": name,
-                "series": "back-to-back-ip4-both-flows",
-                "procedure": "back-to-back",
-                "unit": "frames",
-                "parameters": told(flows, SIZE) | {"max_load_fps": 1_000_000},
-            }
+        return retyped(
+            throughput(flows, frames).model_copy(
+                update={
+                    "id": name,
+                    "series": "back-to-back-ip4-both-flows",
+                    "procedure": "back-to-back",
+                    "unit": "frames",
+                    "parameters": told(flows, SIZE) | {"max_load_fps": 1_000_000},
+                }
+            )
         )
 
     [found] = scalability([burst(1, 1000), burst(4, 750)])
@@ -231,7 +237,9 @@ def repeated(flows: int, *rates_fps: int, **keys: object) -> CellResult:
     repeats = [RepeatResult(value=v, verdict="pass", trials=1) for v in rates_fps]
     cell = throughput(flows, sorted(rates_fps)[len(rates_fps) // 2])
     told = cell.parameters | {"resolution": "0.1%"}
-    return cell.model_copy(update={"repeats": repeats, "parameters": told} | keys)
+    return retyped(
+        cell.model_copy(update={"repeats": repeats, "parameters": told} | keys)
+    )
 
 
 def intervals(of: Scalability) -> list[tuple[float | None, float | None]]:
@@ -273,7 +281,7 @@ def test_an_average_has_its_own_interval_in_which_it_lies() -> None:
         cell = repeated(flows, *frames, procedure="back-to-back", unit="frames")
         average = sum(frames) / len(frames)
         step = cell.parameters | {"step": "1"}
-        return cell.model_copy(update={"median": average, "parameters": step})
+        return retyped(cell.model_copy(update={"median": average, "parameters": step}))
 
     [found] = scalability([bursts(1, *ONE), bursts(4, 8, 8, *[1002] * 6)])
     told = found.points[1]
@@ -342,8 +350,10 @@ def test_all_intervals_of_a_run_share_the_5_percent() -> None:
 
 def test_a_load_that_grows_with_the_flows_is_told() -> None:
     cells = [latency(n, 100 * n, TL=1000) for n in (1, 4)]
-    told = {"rate_per_flow_fps": 100}
-    cells = [c.model_copy(update={"parameters": c.parameters | told}) for c in cells]
+    told = {"rate_fps": "100 per flow"}
+    cells = [
+        retyped(c.model_copy(update={"parameters": c.parameters | told})) for c in cells
+    ]
     [forward, _] = scalability(cells)
     assert forward.rate_per_flow_fps == 100
     assert [point.rate_fps for point in forward.points] == [100, 400]

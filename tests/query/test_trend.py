@@ -12,6 +12,7 @@ import pytest
 from many_runs import CELL, nightly, stored_run
 from report_sample import loss_cell, store, throughput_cell
 from timed_sample import delay_results
+from told_cells import retyped
 
 from dutperf.query.figures import StoredFigure, leading_figures, stored_cells
 from dutperf.query.rows import moment
@@ -99,7 +100,7 @@ def test_other_settings_are_named_but_not_what_was_drawn_or_found(
     for day in (1, 2):
         cell = throughput_cell(CELL, 4, 64, [1e5])
         told = {"seed": day, "max_load_fps": day, "trial_duration_s": day}
-        cell = cell.model_copy(update={"parameters": cell.parameters | told})
+        cell = retyped(cell.model_copy(update={"parameters": cell.parameters | told}))
         stored_run(tmp_path / str(day), [cell], day)
     (series,) = trend_of(tmp_path)
     assert series.settings == ("trial_duration_s",)

@@ -23,6 +23,7 @@ from report_sample import (
 )
 from stored_samples import STORED
 from timed_sample import delay_results
+from told_cells import retyped
 
 from dutperf import query
 from dutperf.errors import InputError, StorageError
@@ -205,7 +206,7 @@ def _with_beside(name: str, kind: BesideKind, percent: float) -> CellResult:
         BesideCount(direction="reverse", sent=60, received=0),
     ]
     told = cell.parameters | {"beside": Beside(kind, percent).words}
-    return cell.model_copy(update={"parameters": told, "beside": counts})
+    return retyped(cell.model_copy(update={"parameters": told, "beside": counts}))
 
 
 def test_what_was_beside_the_stream_can_be_selected(tmp_path: Path) -> None:
@@ -303,7 +304,8 @@ def test_what_cannot_be_read_is_told_and_left_out(tmp_path: Path) -> None:
 def test_a_number_that_no_column_holds_costs_its_run_alone(tmp_path: Path) -> None:
     cell = throughput_cell(CELL, 4, 64, [1e5])
     stored_run(tmp_path / "a", [cell])
-    huge = cell.model_copy(update={"parameters": cell.parameters | {"flows": 10**40}})
+    many = [repeat.model_copy(update={"trials": 10**40}) for repeat in cell.repeats]
+    huge = cell.model_copy(update={"repeats": many})
     stored_run(tmp_path / "b", [huge])
     told: list[str] = []
     with query.connect([tmp_path], told.append) as database:

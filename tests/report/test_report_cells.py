@@ -12,6 +12,7 @@ from report_sample import (
     throughput_cell,
     trial,
 )
+from told_cells import retyped
 
 from dutperf.protocol import VerdictKind
 from dutperf.report import text
@@ -154,7 +155,7 @@ def test_one_direction_has_no_sum() -> None:
     result = throughput_cell(NAME, 4, 64, [100_000.0])
     parameters = {**result.parameters, "direction": "forward"}
     forward = {"parameters": parameters, "wire": result.wire[:1]}
-    cell = finished_cell(result.model_copy(update=forward), ())
+    cell = finished_cell(retyped(result.model_copy(update=forward)), ())
     assert cell.sum_fps == cell.rate_fps == 100_000
     assert [plain(line) for line in headline(cell).lines] == [
         "67.2 Mbit/s on the wire per direction"
@@ -301,7 +302,9 @@ def test_cells_that_differ_in_their_direction_only_have_different_titles() -> No
     titles = []
     for direction in ("both", "forward", "reverse"):
         parameters = one.parameters | {"direction": direction}
-        cell = finished_cell(one.model_copy(update={"parameters": parameters}), ())
+        cell = finished_cell(
+            retyped(one.model_copy(update={"parameters": parameters})), ()
+        )
         titles.append(plain(cell.title))
     assert titles == [
         "Frame loss, IPv4, 64 bytes",
@@ -324,7 +327,7 @@ def test_an_open_cell_is_described_by_its_trials() -> None:
     [
         ({}, "IPv4, 64 bytes"),
         ({"ip": "6-4", "frame_sizes": "84/64"}, "IPv6-IPv4, 84/64 bytes"),
-        ({"traffic": "many hosts"}, "IPv4, 64 bytes, many hosts"),
+        ({"traffic": "many-hosts"}, "IPv4, 64 bytes, many-hosts"),
         ({"frame_size": None, "frame_sizes": "imix: 64, 570"}, "IPv4, imix"),
     ],
 )
@@ -333,5 +336,7 @@ def test_the_traffic_is_told_in_the_fields_words(
 ) -> None:
     result = throughput_cell(NAME, 4, 64, [1.0])
     parameters = {**result.parameters, **changed}
-    cell = finished_cell(result.model_copy(update={"parameters": parameters}), ())
+    cell = finished_cell(
+        retyped(result.model_copy(update={"parameters": parameters})), ()
+    )
     assert plain(cell.stream) == stream

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from comparison_sample import loss
 from report_sample import all_sizes, sample_environment, sample_results, store
+from told_cells import retyped
 
 from dutperf.report.cells import CellView, finished_cell
 from dutperf.report.page import cells_of
@@ -77,8 +78,10 @@ def test_a_throughput_of_bursts_says_how_often_they_may_come(tmp_path: Path) -> 
     cell = next(c for c in results.cells if c.procedure == "throughput" and c.median)
     told = {"burst_frames": 16, "burst_rate_fps": 10**6, "traffic": "bursts16"}
     interval = Derived(name="burst interval", meaning="", value=0.0008, unit="s")
-    bursty = cell.model_copy(
-        update={"parameters": cell.parameters | told, "derived": [interval]}
+    bursty = retyped(
+        cell.model_copy(
+            update={"parameters": cell.parameters | told, "derived": [interval]}
+        )
     )
     few = results.model_copy(update={"cells": [bursty]})
     card = cards_of(cells_of(source_of(tmp_path / "r", few)))[0]

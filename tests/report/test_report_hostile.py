@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hostile import MARKUP, SHOWN, hostile_environment, hostile_results
+from hostile import MARKUP, NASTY, SHOWN, hostile_environment, hostile_results
 from report_page import Page
 from report_sample import sample_environment, sample_results, store
 
+from dutperf.errors import InputError
 from dutperf.report import write_report
 from dutperf.report.histogram_log import export_histograms
+from dutperf.results import load_results
 from dutperf.visible import visible
 
 FLAT = " ".join(SHOWN.split())
@@ -49,8 +52,19 @@ def test_it_has_no_element_more_than_that_of_harmless_names(
 
 def test_every_name_is_there_to_the_last_character(page: str) -> None:
     read = Page(page)
-    for section in ("summary", "environment", "hooks", "deviations"):
+    for section in ("environment", "hooks", "deviations"):
         assert FLAT in read.section(section), section
+
+
+def test_a_profile_of_a_hostile_name_is_refused(tmp_path: Path) -> None:
+    """The one name in tables of results that a run's author chooses."""
+    store(tmp_path / "r", sample_results(), sample_environment())
+    path = tmp_path / "r" / "results.json"
+    found = json.loads(path.read_text("utf-8"))
+    found["cells"][0]["cell"]["spec"]["traffic"][0]["name"] = NASTY
+    path.write_text(json.dumps(found), "utf-8")
+    with pytest.raises(InputError, match=r"traffic\.0\.name"):
+        load_results(path)
 
 
 def test_no_chart_takes_a_name_for_markup(page: str) -> None:

@@ -22,6 +22,7 @@ from timed_sample import (
     timed_results,
     timed_trial,
 )
+from told_cells import cell_of, retyped
 
 from dutperf.protocol import Reason, VerdictKind
 from dutperf.report import write_report
@@ -132,7 +133,7 @@ def test_an_average_is_not_called_a_median(tmp_path: Path) -> None:
     legacy = delay_cell(
         "latency",
         [measure("latency", "forward", [270_000.0, 200e6], samples=1, summary="mean")],
-        legacy=True,
+        rfc2544_latency=True,
     )
     results = delay_results().model_copy(update={"cells": [legacy], "trials": []})
     page = page_of(tmp_path / "r", results)
@@ -194,17 +195,21 @@ def test_the_charts_of_several_cells_name_it_too() -> None:
     conditions = {"frame_timeout_ms": 10.0, "loss_tolerance_percent": 0.01}
     results = all_sizes()
     cells = [
-        cell.model_copy(update={"parameters": {**cell.parameters, **conditions}})
+        retyped(
+            cell.model_copy(update={"parameters": {**cell.parameters, **conditions}})
+        )
         for cell in results.cells
     ]
     rates = frame_rate_chart([finished_cell(cell, ()) for cell in cells])
     assert rates
     assert plain(rates.data[0]["name"]).endswith(JUDGED)
     curve = loss_cell("frame-loss", 4, 64, {100: 9.0, 90: 0.0})
-    curve = curve.model_copy(update={"parameters": {**curve.parameters, **conditions}})
+    curve = retyped(
+        curve.model_copy(update={"parameters": {**curve.parameters, **conditions}})
+    )
     losses = frame_loss_chart([finished_cell(curve, ())])
     assert losses
-    assert plain(losses.data[0]["name"]).endswith(JUDGED)
+    assert plain(losses.data[0]["name"]).endswith("frames within 10 ms")
 
 
 def test_an_unfinished_cell_is_named_by_its_trials() -> None:
@@ -294,6 +299,7 @@ def test_a_cell_for_which_nothing_was_sent_says_why(tmp_path: Path) -> None:
         id="latency-ip4-64-both-at-throughput",
         procedure="latency",
         quantity="latency at throughput: not measured",
+        cell=cell_of("latency", {"rate_fps": "throughput"}),
         parameters={"rate_fps": "throughput"},
         median=None,
         unit="ns",

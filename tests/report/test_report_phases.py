@@ -6,6 +6,7 @@ from pathlib import Path
 
 from report_page import Page
 from report_sample import all_sizes, sample_environment, store, throughput_cell, trial
+from told_cells import retyped
 
 from dutperf.report import write_report
 from dutperf.report.cells import finished_cell
@@ -31,7 +32,7 @@ PHASES: dict[str, str | int | float | bool | None] = {
 
 def cell() -> CellResult:
     found = throughput_cell(ID, 4, 64, [300_000])
-    return found.model_copy(update={"parameters": found.parameters | PHASES})
+    return retyped(found.model_copy(update={"parameters": found.parameters | PHASES}))
 
 
 def trials() -> list[TrialRecord]:
@@ -62,7 +63,7 @@ def test_the_times_of_the_phases_and_both_directions_stand_in_a_table(
 
 def test_the_number_of_addresses_stands_below_the_ports() -> None:
     told = cell().parameters | {"source_addresses": 4000, "destination_addresses": 10}
-    spread = cell().model_copy(update={"parameters": told})
+    spread = retyped(cell().model_copy(update={"parameters": told}))
     shown = phase_table([finished_cell(spread, ())])
     assert shown
     names = [column.name for column in shown.columns]

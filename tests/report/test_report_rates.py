@@ -6,6 +6,7 @@ from pathlib import Path
 
 from report_page import Page
 from report_sample import all_sizes, on_media, sample_environment, store
+from told_cells import retyped
 
 from dutperf.report import write_report
 from dutperf.report.cells import CellView, finished_cell
@@ -69,11 +70,13 @@ def test_the_page_has_the_table_and_says_what_nominal_means(tmp_path: Path) -> N
 def test_profiles_keep_the_order_of_the_campaign() -> None:
     found = on_media(all_sizes())
     cells = [
-        cell.model_copy(
-            update={
-                "id": f"{name}-{cell.id}",
-                "parameters": {**cell.parameters, "traffic": name, "profile": name},
-            }
+        retyped(
+            cell.model_copy(
+                update={
+                    "id": f"{name}-{cell.id}",
+                    "parameters": {**cell.parameters, "traffic": name, "profile": name},
+                }
+            )
         )
         for name in ("plain", "acl")
         for cell in found.cells

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from report_page import Page
 from report_sample import all_sizes, sample_environment, store, throughput_cell
+from told_cells import retyped
 
 from dutperf.procedures.scalability import scalability
 from dutperf.report import write_report
@@ -29,7 +30,7 @@ def cell(flows: int, size: int, rate_fps: float | None) -> CellResult:
         "parameters": found.parameters | told | label,
         "series": "throughput-ip4-both-flows",
     }
-    return found.model_copy(update=update)
+    return retyped(found.model_copy(update=update))
 
 
 def results() -> ResultsFile:

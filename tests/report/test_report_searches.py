@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from report_page import Page
 from report_sample import sample_environment, store, throughput_cell, trial
+from told_cells import retyped
 
 from dutperf.protocol import Reason, VerdictKind
 from dutperf.report import write_report
@@ -77,7 +78,7 @@ def cell(
 ) -> CellResult:
     plain = throughput_cell(NAME, 4, 64, values or [302_000])
     found = {**plain.parameters, "search": search, **(parameters or {})}
-    return plain.model_copy(update={"parameters": found, **keys})
+    return retyped(plain.model_copy(update={"parameters": found, **keys}))
 
 
 def view(result: CellResult, loads: Sequence[Load] = EXPLORED) -> CellView:

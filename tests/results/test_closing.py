@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from told_cells import cell_of
 
 from dutperf.protocol import Reason, ReasonCode
 from dutperf.results import (
@@ -47,7 +50,9 @@ def cell(name: str, *values: float, **keys: object) -> CellResult:
         "verdict": "pass",
         "spread": spread,
     }
-    return CellResult.model_validate(given | keys)
+    told: dict[str, Any] = given | keys
+    cell = cell_of(told["procedure"], told["parameters"])
+    return CellResult.model_validate(told | {"cell": cell})
 
 
 def invalid(name: str, *reasons: Reason) -> CellResult:

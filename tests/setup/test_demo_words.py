@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from report_sample import sample_results, throughput_cell
+from told_cells import retyped
 
 from dutperf.protocol import IpVersion
 from dutperf.results import CellResult, ResultsFile
@@ -18,7 +19,9 @@ WORDS = runpy.run_path(str(Path(__file__).parents[2] / "scripts/demo_words.py"))
 def cell(device: str, ip: IpVersion, fps: int, **more: object) -> CellResult:
     plain = throughput_cell(f"ip{ip}@{device}", ip, 84, [fps])
     parameters = {**plain.parameters, "ip": str(ip)}
-    return plain.model_copy(update={"place": device, "parameters": parameters, **more})
+    return retyped(
+        plain.model_copy(update={"place": device, "parameters": parameters, **more})
+    )
 
 
 def lines(*cells: CellResult) -> dict[str, str]:

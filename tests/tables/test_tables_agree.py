@@ -16,6 +16,7 @@ from recovery_sample import outage_results, recovery_results
 from report_sample import all_sizes, sample_environment, sample_results, store
 from stored_samples import STORED
 from timed_sample import delay_results
+from told_cells import retyped
 
 from dutperf.cli.failures import PatientConsole
 from dutperf.cli.table_print import show_table
@@ -68,8 +69,8 @@ def _often(cell: CellResult) -> CellResult:
         cell.repeats[0].model_copy(update={"value": middle + n}) for n in range(-3, 4)
     ]
     told = cell.parameters | {"resolution": "0.1%"}
-    return cell.model_copy(
-        update={"repeats": repeats, "parameters": told, "findings": []}
+    return retyped(
+        cell.model_copy(update={"repeats": repeats, "parameters": told, "findings": []})
     )
 
 

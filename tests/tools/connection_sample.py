@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from report_sample import all_sizes, throughput_cell, trial
+from told_cells import retyped
 
 from dutperf.catalogue import ProcedureName
 from dutperf.results import CellResult, ResultsFile
@@ -35,7 +36,7 @@ def cell(procedure: ProcedureName, value: float, **more: object) -> CellResult:
         "error": 1,
     }
     update = {"procedure": procedure, "parameters": found.parameters | told, **more}
-    return found.model_copy(update=update)
+    return retyped(found.model_copy(update=update))
 
 
 def step(phase: str, connections: int, rate: int | None) -> CapacityStep:

@@ -65,10 +65,12 @@ def hostile_environment() -> Environment:
 
 def _cell(cell: CellResult, name: str) -> CellResult:
     deviation = Deviation(rfc=NASTY, requirement=NASTY, actual=NASTY, level="SHOULD")
+    asked = cell.cell.model_copy(update={"id": NASTY, "series": NASTY})
     return cell.model_copy(
         update={
             "id": name,
-            "place": NASTY,
+            "cell": asked,
+            "place": f"{NASTY}{cell.id}",
             "quantity": NASTY,
             "parameters": cell.parameters | {"traffic": NASTY, NASTY: NASTY},
             "reasons": [_reason()],

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from delay_sample import NOTHING, evenly, histogram, series, two_modes
+from told_cells import cell_of
 
 from dutperf.catalogue import ProcedureName
 from dutperf.line_rate import line_rate_fps, wire_mbps
@@ -286,6 +287,7 @@ def throughput_cell(
         id=name,
         procedure="throughput",
         quantity="throughput",
+        cell=cell_of("throughput", _parameters(ip, frame_size, len(values))),
         parameters=_parameters(ip, frame_size, len(values)),
         median=median,
         wire=[WireRate(direction=d, mbps=mbps) for d in _WAYS] if mbps else [],
@@ -319,6 +321,7 @@ def loss_cell(
         id=name,
         procedure="frame-loss",
         quantity="frame loss rate at the highest load",
+        cell=cell_of("frame-loss", _parameters(ip, frame_size, 1)),
         parameters=_parameters(ip, frame_size, 1),
         median=points[0].loss_percent,
         unit="percent",

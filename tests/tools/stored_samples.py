@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from told_cells import cell_of
+
 from dutperf.protocol import (
     GENERATOR,
     DirectionRequest,
@@ -64,6 +66,7 @@ def results_file(trials: int = 1) -> ResultsFile:
         id="throughput-ip4-64-both",
         procedure="throughput",
         quantity="throughput",
+        cell=cell_of("throughput", {"ip": 4, "frame_size": 64}),
         parameters={"ip": 4, "frame_size": 64},
         median=1000,
         unit="fps",

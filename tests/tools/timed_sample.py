@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from delay_sample import NOTHING, histogram, series, tags, two_modes, variation
 from report_sample import CREATED, stream_result, throughput_cell, trial
+from told_cells import retyped
 
 from dutperf import stats
 from dutperf.protocol import (
@@ -227,40 +228,42 @@ def delay_cell(
     first = [m for m in measures if m.name == measures[0].name]
     known = [m.result.value for m in first if m.result.value is not None]
     count = len(measures[0].repeats)
-    return plain.model_copy(
-        update={
-            "id": f"{procedure}-ip4-64-both-40000fps",
-            "procedure": procedure,
-            "quantity": f"{procedure}, at 40,000 fps per direction",
-            "parameters": {
-                **plain.parameters,
-                "rate_fps": 40_000,
-                "repeats": count,
-                **more,
-            },
-            "median": max(known) if len(known) == len(first) else None,
-            "unit": "ns",
-            "repeats": [RepeatResult(value=1.0, verdict="pass", trials=1)] * count,
-            "measures": list(measures),
-            "frames": [
-                FrameCount(
-                    direction=way,
-                    sent=2_400_000 * count,
-                    received=2_400_000 * count - 3,
-                    lost=3,
-                    late=0,
-                    negative_delays=0,
-                )
-                for way in WAYS
-            ],
-            "delays": DelayRecord(
-                definition="one-way delay of a frame, by one clock",
-                resolution="exact, in nanoseconds",
-                floor_ns=1_250,
-                bound_ns=41_000,
-                usual_bound_ns=9_400,
-            ),
-        }
+    return retyped(
+        plain.model_copy(
+            update={
+                "id": f"{procedure}-ip4-64-both-40000fps",
+                "procedure": procedure,
+                "quantity": f"{procedure}, at 40,000 fps per direction",
+                "parameters": {
+                    **plain.parameters,
+                    "rate_fps": 40_000,
+                    "repeats": count,
+                    **more,
+                },
+                "median": max(known) if len(known) == len(first) else None,
+                "unit": "ns",
+                "repeats": [RepeatResult(value=1.0, verdict="pass", trials=1)] * count,
+                "measures": list(measures),
+                "frames": [
+                    FrameCount(
+                        direction=way,
+                        sent=2_400_000 * count,
+                        received=2_400_000 * count - 3,
+                        lost=3,
+                        late=0,
+                        negative_delays=0,
+                    )
+                    for way in WAYS
+                ],
+                "delays": DelayRecord(
+                    definition="one-way delay of a frame, by one clock",
+                    resolution="exact, in nanoseconds",
+                    floor_ns=1_250,
+                    bound_ns=41_000,
+                    usual_bound_ns=9_400,
+                ),
+            }
+        )
     )
 
 
@@ -303,20 +306,22 @@ def delay_results() -> ResultsFile:
         ],
     )
     within = throughput_cell("within", 4, 64, [41_000.0])
-    within = within.model_copy(
-        update={
-            "quantity": "throughput per direction, frames within 10 ms, losing up to "
-            "0.01 %",
-            "parameters": {
-                **within.parameters,
-                "frame_timeout_ms": 10.0,
-                "loss_tolerance_percent": 0.01,
-            },
-            "timeouts": [
-                TimeoutLoss(timeout_ns=t, loss_percent=loss, repeats=[loss])
-                for t, loss in zip(_TIMEOUTS_NS, (11.4, 0.02, 0.0), strict=True)
-            ],
-        }
+    within = retyped(
+        within.model_copy(
+            update={
+                "quantity": "throughput per direction, frames within 10 ms, "
+                "losing up to 0.01 %",
+                "parameters": {
+                    **within.parameters,
+                    "frame_timeout_ms": 10.0,
+                    "loss_tolerance_percent": 0.01,
+                },
+                "timeouts": [
+                    TimeoutLoss(timeout_ns=t, loss_percent=loss, repeats=[loss])
+                    for t, loss in zip(_TIMEOUTS_NS, (11.4, 0.02, 0.0), strict=True)
+                ],
+            }
+        )
     )
     cells = [latency, pdv, ipdv, within]
     plan: dict[str, dict[str, Any]] = {

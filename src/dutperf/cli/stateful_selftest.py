@@ -19,6 +19,7 @@ from dutperf.cli.failures import PatientConsole
 from dutperf.cli.measuring import watched
 from dutperf.cli.summary import show_json
 from dutperf.cli.table_print import entry_text
+from dutperf.model.frames import version_of
 from dutperf.results import CellResult, ResultsFile, spread_of, valued
 from dutperf.tables.table_model import count
 
@@ -69,7 +70,7 @@ def _table(cells: Sequence[CellResult]) -> Table:
 def _rows(cells: Sequence[CellResult]) -> Iterator[list[str]]:
     for key, words in _ROWS.items():
         for cell in cells:
-            if key not in {cell.procedure, cell.parameters.get("direction")}:
+            if key not in {cell.procedure, cell.cell.direction}:
                 continue
             if key in DIRECTIONS and cell.procedure == "connection-rate":
                 continue
@@ -77,9 +78,8 @@ def _rows(cells: Sequence[CellResult]) -> Iterator[list[str]]:
 
 
 def _figures(cell: CellResult) -> list[str]:
-    connections = cell.parameters.get("connections")
-    opened = connections if isinstance(connections, int) else 0
-    bytes_each = 12 if cell.parameters.get("ip_right") == 4 else 36
+    opened = cell.cell.stateful.connections if cell.cell.stateful else 0
+    bytes_each = 12 if version_of(cell.cell.ip, "right") == 4 else 36
     memory = f"{opened * bytes_each / 2**20:,.1f}"
     # What ends at the tester's limit is no lower bound here, but what is looked for.
     spread = spread_of(valued(cell.repeats)[0])

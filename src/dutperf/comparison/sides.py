@@ -22,7 +22,7 @@ from dutperf.query.rows import moment
 from dutperf.report.cells import CellView
 from dutperf.report.source import Source, read_source
 from dutperf.results import CellResult
-from dutperf.results.model import OTHER_MEASURE, TRAFFIC, TRAFFIC_IF_SET
+from dutperf.results.model import comparable
 from dutperf.results.units import whole
 from dutperf.stats import Sample, Statistic
 
@@ -187,41 +187,14 @@ def _joined(of: dict[str, Reading], statistic: Statistic, notes: list[str]) -> R
 # Whether two cells of one name measured the same: if not, no figures are compared.
 
 
-_JUDGED = (*OTHER_MEASURE, "rfc2544_latency", "goals", *TRAFFIC_IF_SET)
-"""Not set is a setting, too."""
-_TRIED = (
-    "search",
-    "max_verify_loss_percent",
-    "trial_duration_s",
-    "tags",
-    "first_tag_s",
-    "longest_burst_s",
-)
-"""How long, of how many frames, and how often tried: longer trials lose more often."""
-_SENT = (
-    *_TRIED,
-    "frame_sizes",
-    *TRAFFIC,
-    "alpha",
-    "beta",
-    "gamma",
-    "first",
-    "overload_percent",
-    "overload_duration_s",
-)
-"""Compared where both have it."""
-
-
 def another_measure(one: CellResult, other: CellResult) -> str:
     """What makes ``other`` another measure than ``one``; empty: nothing does."""
-    before, after = one.parameters, other.parameters
-    for key in _JUDGED:
-        if (before.get(key) or None) != (after.get(key) or None):
+    before, after = comparable(one.cell), comparable(other.cell)
+    opened = "phase1_rate"  # a share of a rate that each run found
+    before[opened], after[opened] = (r.parameters.get(opened) for r in (one, other))
+    for key in before | after:
+        if before.get(key) != after.get(key):
             return _words(key, before.get(key), after.get(key))
-    for key in _SENT:
-        known = key in before and key in after
-        if known and before[key] != after[key]:
-            return _words(key, before[key], after[key])
     if one.load and other.load and one.load.asked != other.load.asked:
         return f"measured at {one.load.asked} and at {other.load.asked}"
     rates = _rate_of(one), _rate_of(other)

@@ -11,6 +11,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from dutperf.model.procedure_keys import SearchedKeys
+from dutperf.model.rate_specs import BackToBackSpec
 from dutperf.results import CellResult, ResultsFile
 from dutperf.results.units import in_unit
 from dutperf.search import Resolution
@@ -89,7 +91,9 @@ def _range(cell: CellResult) -> tuple[float, float]:
     if spread and spread.interval_lower is not None:
         low = spread.interval_lower
         high = math.inf if spread.interval_upper is None else spread.interval_upper
-    told = cell.parameters.get("resolution") or cell.parameters.get("step")
-    if isinstance(told, str):
+    spec = cell.cell.spec
+    told = spec.step if isinstance(spec, BackToBackSpec) else None
+    told = spec.resolution if isinstance(spec, SearchedKeys) else told
+    if told is not None:
         high += float(Resolution.parse(told).width_fps(high)) if high < math.inf else 0
     return low, math.inf if cell.bound else high

@@ -507,7 +507,9 @@ class Traffic(Strict):
     @property
     def own_label(self) -> str:
         """``label`` without what it says of flows."""
-        own = [self.name] if self.name else self._particulars()
+        burst = f"bursts{self.burst_frames}" if self.burst_frames else ""
+        beside = self.beside.label if self.beside else ""
+        own = [self.name] if self.name else self._particulars(burst, beside)
         return "-".join(part for part in own if part)
 
     def _labelled(self, flows: str) -> str:
@@ -515,15 +517,27 @@ class Traffic(Strict):
         spread = "" if self.flows is None else f"flows{flows}{by}"
         return "-".join(part for part in (self.own_label, spread) if part)
 
-    def _particulars(self) -> list[str]:
+    @property
+    def words(self) -> str:
+        """``label`` as a reader has it: ``bursts of 64``, ``1 % broadcast frames``."""
+        beside = self.beside.words if self.beside else ""
+        shape = f"bursts of {self.burst_frames}" if self.burst_frames else ""
+        own = [self.name] if self.name else self._particulars(shape, beside)
+        told = "-".join(part for part in own if part)
+        if self.flows is None:
+            return told
+        what = "source" if self.flows_by == "sources" else "flow"
+        number = f"{self.flows:,} {what}{'' if self.flows == 1 else 's'}"
+        by = " of addresses" if self.flows_by == "addresses" else ""
+        return ", ".join(part for part in (told, number + by) if part)
+
+    def _particulars(self, burst: str, beside: str) -> list[str]:
         networks, hosts = self.networks, self.addresses
         counts = (hosts.count("left"), hosts.count("right"))
         background = "-ip4" if self.background_ip == 4 else ""
         mix = self.mix.replace("/", "-") + background
         mixed = f"mix{mix}" if self.has_background else ""
-        bursts = f"bursts{self.burst_frames}" if self.burst_frames else ""
-        shape = self.load_shape.label if self.load_shape else bursts
-        beside = self.beside.label if self.beside else ""
+        shape = self.load_shape.label if self.load_shape else burst
         if self.flows is not None:
             told = [shape, mixed, beside, *self._headers(), *self._routing()]
             return [*told, self._paths()]

@@ -244,6 +244,7 @@ class OfCell(TypedDict):
     """Fields of a ``CellResult``, by its cell."""
 
     id: str
+    cell: Cell
     procedure: ProcedureName
     unit: Unit
     parameters: Parameters
@@ -254,6 +255,7 @@ def of_cell(cell: Cell, limit: MaxRate, beside: Iterable[Deviation] = ()) -> OfC
     """What a cell's result has by its settings; ``beside``: what else falls short."""
     return {
         "id": cell.id,
+        "cell": cell,
         "procedure": cell.procedure,
         "unit": PROCEDURES[cell.procedure].unit,
         "parameters": cell_parameters(cell, limit),

@@ -8,18 +8,23 @@ as it is known: a lower bound may be exceeded, a tolerated loss may be lost.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations, groupby
 from operator import attrgetter
 from typing import NamedTuple
 
-from dutperf.results.model import TRAFFIC, TRAFFIC_IF_SET, CellResult
+from dutperf.model.rate_specs import BackToBackSpec, ThroughputSpec
+from dutperf.results.model import CellResult
 from dutperf.results.rate_results import Finding, FindingKind
 from dutperf.results.units import about
 from dutperf.search import Resolution
 
-_ALIKE = (*TRAFFIC, *TRAFFIC_IF_SET, "traffic", "profile", "frame_timeout_ms")
-"""Parameters in which two results must agree, beside the frame sizes."""
+_OPENED = {
+    *("initiator", "connections", "order", "responder_order", "table_size"),
+    *("source_ports", "destination_ports", "public_addresses"),
+    *("source_addresses", "destination_addresses"),
+}
+"""What two results on connections must agree in."""
 _ENDLESS_S = 2
 """A burst that is longer than what any buffer bridges."""
 _APART_PERCENT = 5
@@ -132,8 +137,7 @@ def _bursts_above(rate: CellResult, bursts: CellResult) -> str:
     unless it was so short that a buffer takes what is too much (RFC 2544 26.4: 2 s).
     """
     burst_fps = bursts.parameters.get("max_load_fps")
-    burst_s = bursts.parameters.get("longest_burst_s")
-    if not isinstance(burst_s, int | float) or burst_s < _ENDLESS_S:
+    if bursts.cell.spec_of(BackToBackSpec).longest_burst_s < _ENDLESS_S:
         return ""
     if bursts.bound_cause != "set" or not isinstance(burst_fps, int) or rate.bound:
         return ""
@@ -199,16 +203,18 @@ def _above_capacity(cells: Sequence[CellResult]) -> Iterator[Found]:
 
 def _used(cell: CellResult) -> int:
     """How many connections a result needs to be there at once, each in use."""
-    number = cell.parameters.get("connections")
+    opened = cell.cell.stateful
+    if opened is None or not cell.median:
+        return 0
     is_rate = cell.procedure == "throughput" and not _tolerated_percent(cell)
-    validated = cell.procedure == "connection-rate" and cell.parameters.get("alpha")
-    known = isinstance(number, int) and cell.median and (is_rate or validated)
-    return number if known and isinstance(number, int) else 0
+    validated = cell.procedure == "connection-rate" and opened.alpha
+    return opened.connections if is_rate or validated else 0
 
 
-def _table(cell: CellResult) -> tuple[object, ...]:
-    keys = ("ip", "initiator", "public_addresses", "table_size")
-    return cell.place, *(cell.parameters.get(key) for key in keys)
+def _table(result: CellResult) -> tuple[object, ...]:
+    keys = ("initiator", "public_addresses", "table_size")
+    opened = result.cell.stateful
+    return result.place, result.cell.ip, *(getattr(opened, key, None) for key in keys)
 
 
 def _by_size(rates: Sequence[CellResult]) -> Iterator[Found]:
@@ -237,27 +243,31 @@ def _is_faster(rate: CellResult, than: CellResult) -> bool:
 
 def _tolerated_percent(rate: CellResult) -> float:
     """What may be lost of a rate that passed, by its own criterion."""
-    keys = ["loss_tolerance_percent"]
-    if rate.parameters.get("verify_trials"):
-        keys.append("max_verify_loss_percent")
-    values: Iterable[object] = map(rate.parameters.get, keys)
+    spec = rate.cell.spec_of(ThroughputSpec)
+    verified = spec.max_verify_loss_percent if spec.verify_trials else None
     goals = [100 * goal.loss_ratio for goal in rate.goals[:1]]
-    return max([0.0, *goals, *(v for v in values if isinstance(v, int | float))])
+    return max([spec.loss_tolerance_percent or 0.0, verified or 0.0, *goals])
 
 
 def _width_fps(rate: CellResult) -> float:
-    resolution = Resolution.parse(str(rate.parameters.get("resolution", "5%")))
+    resolution = Resolution.parse(rate.cell.spec_of(ThroughputSpec).resolution)
     return float(resolution.width_fps(rate.median or 0))
 
 
-def _traffic(cell: CellResult) -> tuple[object, ...]:
-    return cell.place, *(cell.parameters.get(key) for key in _ALIKE)
+def _traffic(result: CellResult) -> tuple[object, ...]:
+    cell = result.cell
+    opened = cell.stateful and cell.stateful.model_dump_json(include=_OPENED)
+    return (
+        *(result.place, cell.traffic.model_dump_json(), cell.ip, cell.direction),
+        *(cell.pairs, opened, result.parameters.get("phase1_rate")),
+        getattr(cell.spec, "frame_timeout_ms", None),
+    )
 
 
 def _sizes(cell: CellResult) -> object:
-    return cell.parameters.get("frame_sizes")
+    return cell.parameters["frame_sizes"]
 
 
-def _size(cell: CellResult) -> object:
+def _size(result: CellResult) -> object:
     """The one that was given; None: several at once."""
-    return cell.parameters.get("frame_size")
+    return None if result.cell.imix else result.cell.frame_sizes[0]

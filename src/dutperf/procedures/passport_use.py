@@ -234,7 +234,7 @@ def _rate_of(result: CellResult, records: Sequence[TrialRecord]) -> float | None
         and record.role in {"trial", "phase1"}
         and record.result.verdict.kind != "invalid"
     ]
-    if "burst_frames" in result.parameters:
+    if result.cell.traffic.burst_frames:
         sent = [direction for r in valid for direction in r.request.directions]
         return max((direction.rate_fps for direction in sent), default=None)
     if result.procedure in _OF_RATES:

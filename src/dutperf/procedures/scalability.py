@@ -19,6 +19,9 @@ from typing import NamedTuple
 
 from dutperf import stats
 from dutperf.catalogue import PROCEDURES, ProcedureName
+from dutperf.model.procedure_keys import SearchedKeys
+from dutperf.model.rate_specs import BackToBackSpec
+from dutperf.model.specs import LoadKeys, TableCapacitySpec
 from dutperf.procedures.delays import NO_SMALL_PART
 from dutperf.results import CellResult, DelayRecord, Figure, Measure, RepeatResult
 from dutperf.results.model import Scalability, ScalabilityPoint
@@ -40,8 +43,6 @@ def samples_of(result: CellResult) -> tuple[list[Sample], str]:
     if not result.repeats or any(repeat.value is None for repeat in result.repeats):
         return [], "nothing passed" if result.verdict == "fail" else "no value"
     above = _resolution(result)
-    if above is None:
-        return [], "the resolution of its search is not stored"
     return [_sample(repeat, above) for repeat in result.repeats], ""
 
 
@@ -52,25 +53,24 @@ def _sample(repeat: RepeatResult, above: Callable[[float], float]) -> Sample:
     return Sample(value, value, above(value))
 
 
-def _resolution(result: CellResult) -> Callable[[float], float] | None:
-    """Which value a search knows to be too high; None: nobody knows.
+def _resolution(result: CellResult) -> Callable[[float], float]:
+    """Which value a search knows to be too high.
 
     A relative resolution is of the rate that failed; whole rates are one apart.
     """
-    settings = result.parameters
     if result.procedure in ("frame-loss", "teardown-rate"):
         return lambda value: value
     timed = result.recovery or result.outage
     if timed:
         within_ns = timed.within_ns
         return lambda value: value + within_ns
-    told = settings.get("step" if result.procedure == "back-to-back" else "resolution")
-    if result.procedure == "table-capacity":
-        told = settings.get("error")
-    try:
-        known = Resolution.parse(str(told))
-    except ValueError:
-        return None
+    spec, stateful = result.cell.spec, result.cell.stateful
+    if isinstance(spec, TableCapacitySpec) and stateful:
+        known = Resolution.parse(str(stateful.error))
+    elif isinstance(spec, BackToBackSpec):
+        known = Resolution.parse(spec.step)
+    else:
+        known = Resolution.parse(result.cell.spec_of(SearchedKeys).resolution)
     width = max([float(known.value), *(goal.width for goal in result.goals[:1])])
     if known.relative:
         return lambda value: max(value + 1, value / (1 - width))
@@ -284,7 +284,8 @@ def _compared(
                 upper_percent=change.upper,
             )
         )
-    per_flow = first.parameters.get("rate_per_flow_fps")
+    traffic, spec = first.cell.traffic, first.cell.spec
+    per_flow_fps = spec.rate_per_flow_fps if isinstance(spec, LoadKeys) else None
     return Scalability(
         procedure=first.procedure,
         name=name,
@@ -292,8 +293,8 @@ def _compared(
         better=PROCEDURES[first.procedure].better,
         series=series,
         frame_size=frame_size,
-        varied=_VARIED[str(first.parameters["flows_by"])],
-        rate_per_flow_fps=per_flow if isinstance(per_flow, int) else None,
+        varied=_VARIED[traffic.flows_by],
+        rate_per_flow_fps=per_flow_fps,
         points=points,
     )
 
@@ -347,5 +348,4 @@ def _number(told: str | int | float | bool | None) -> float | None:
 
 
 def _flows(cell: CellResult) -> int | None:
-    flows = cell.parameters.get("flows")
-    return flows if isinstance(flows, int) else None
+    return cell.cell.traffic.flows

@@ -14,6 +14,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import Any
 
+from dutperf.model.procedure_keys import TimedStreamKeys
 from dutperf.protocol import Reason
 from dutperf.results.details import Measure
 from dutperf.results.model import CellResult, NotMeasured
@@ -275,7 +276,7 @@ def _remarks(cells: Sequence[CellResult]) -> Iterator[str]:
 def _beside(cells: Sequence[CellResult]) -> Iterator[str]:
     """How many came of those that need not, of cells with the same ones; queries."""
     told = [cell for cell in cells if cell.beside]
-    for alike in _grouped(told, lambda cell: str(cell.parameters.get("beside"))):
+    for alike in _grouped(told, lambda cell: str(cell.cell.traffic.beside)):
         yield f"{_ids(alike)}: {beside_sentence(*alike)}"
     asked = [cell for cell in cells if cell.management]
     if sentence := management_sentence(*asked):
@@ -296,10 +297,10 @@ def deviations_words(cells: Sequence[CellResult], words: Words) -> Iterator[str]
         f"{words.lister} lists {number}" if words.lister else f"{number} {words.where}"
     )
     short = [
-        float(cell.parameters["trial_duration_s"] or 0)
+        cell.cell.spec.trial_duration_s
         for cell in cells
         if any(point.rfc == _TRIAL_DURATION for point in cell.deviations)
-        and "trial_duration_s" in cell.parameters
+        and isinstance(cell.cell.spec, TimedStreamKeys)
     ]
     beside = "; " if words.lister else ", "
     statuses = {c.conformance.status for c in cells if c.conformance and not c.bound}

@@ -120,13 +120,6 @@ class TableLimits(Stored):
     hash_size: int | None = Field(default=None, description="buckets of its hash table")
 
 
-def ports_in(told: object) -> int | None:
-    """How many ports a range like 10000-49999 has; None if it is none."""
-    least, dash, most = str(told).partition("-")
-    known = dash and least.isdigit() and most.isdigit()
-    return int(most) - int(least) + 1 if known else None
-
-
 # What is stored of delays: figures, and what each of them is of.
 
 

@@ -8,13 +8,15 @@ every change that an old reader would misread.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, field_serializer
 
 from dutperf import __version__
 from dutperf.catalogue import ProcedureName, Unit
+from dutperf.model.cell import Cell
+from dutperf.model.rate_specs import LossKeys, ThroughputSpec
 from dutperf.protocol import Reason, VerdictKind
 from dutperf.results.details import (
     Capacity,
@@ -76,6 +78,7 @@ class CellResult(Stored):
     """
 
     id: str
+    cell: Cell = Field(description="what was measured, whole")
     place: str | None = Field(
         default=None, description="name of its lab or testbed; null: not recorded"
     )
@@ -86,7 +89,9 @@ class CellResult(Stored):
     )
     procedure: ProcedureName
     quantity: str = Field(description="what the median is, in words")
-    parameters: dict[str, str | int | float | bool | None]
+    parameters: dict[str, str | int | float | bool | None] = Field(
+        description="the same as people read it, and the rates that were found for it"
+    )
     median: float | None
     bound: Bound = None
     bound_cause: BoundCause = None
@@ -299,56 +304,73 @@ class ResultsFile(Stored):
 # RFC 2544 judges by no frame lost, ever.
 
 
-OTHER_MEASURE = ("frame_timeout_ms", "loss_tolerance_percent", "verify_trials")
-"""Settings that make a result another measure than the RFC's; not set: the RFC's."""
-TRAFFIC = (
-    "load_shape",
-    "ip",
+def comparable(cell: Cell) -> dict[str, object]:
+    """What makes a cell the measure that it is: key to value, dots between levels.
+
+    Names, waits, seeds, the number of repeats and how fine a search is are not in it:
+    they say how sure a figure is, not what it is of. All else is, what is added to
+    specs and traffic later, too. Not set is a value.
+    """
+    told = cell.model_dump(mode="json", exclude=_CELL_UNCOMPARED)
+    spec = told.pop("spec")
+    (traffic,) = spec.pop("traffic")
+    for key in _SPEC_UNCOMPARED:
+        spec.pop(key, None)
+    traffic.pop("name")
+    return dict(_flat(spec | {"traffic": traffic} | told, ""))
+
+
+_CELL_UNCOMPARED: Any = {
+    **dict.fromkeys(("id", "testbed", "series", "seed"), True),
+    **dict.fromkeys(("throughput_cell", "connection_cell"), True),
+    "stateful": {
+        *("numbers", "is_emptied", "untold", "translates"),
+        *("dut_timeout_s", "phase2_after_ms", "error"),
+    },
+}
+_SPEC_UNCOMPARED = (
+    "testbeds",
+    "frame_size",
     "direction",
-    "ports",
-    "addresses",
-    "networks",
-    "mix",
-    "ttl",
-    "dscp",
-    "df",
-    "ignore_checksums",
-    "flow_label",
-    "mac",
     "flows",
-    "flows_by",
-    "initiator",
-    "connections",
-    "order",
-    "responder_order",
-    "source_ports",
-    "destination_ports",
-    "source_addresses",
-    "destination_addresses",
-    "public_addresses",
-    "table_size",
-    "phase1_rate",
+    "stateful",
+    "settle_wait_s",
+    "restabilise_wait_s",
+    "residual_wait_s",
+    "max_rate_fps",
+    "lag_limit_ms",
+    "burst_limit",
+    "resolution",
+    "step",
+    "repeats",
+    "interval_width",
+    "max_repeats",
+    "timeout_sweep_ms",
+    "early_stop",
+    "rate_fps",
+    "throughput_fps",
+    "load_percent",
+    "load_step_percent",
 )
-"""Settings of the traffic, beside the frame sizes."""
-TRAFFIC_IF_SET = (
-    "beside",
-    "port_pairs",
-    "port_pattern",
-    "ports_reverse",
-    "fragmented",
-    "ipv6_headers",
-    "ipv4_options",
-    "routes",
-    "route_changes",
-    "management",
-    "burst_frames",
-)
-"""The same, told only if they are asked for: not set is a setting, too."""
+"""Frame size, direction, flows and connections are the cell's own; loads are compared
+by what they came to (``CellResult.load``, ``points``).
+"""
+
+
+def _flat(value: object, name: str) -> Iterator[tuple[str, object]]:
+    if not isinstance(value, dict) or not value:
+        yield name, value
+        return
+    for key, each in value.items():
+        yield from _flat(each, f"{name}.{key}" if name else key)
 
 
 def is_by_the_book(result: CellResult) -> bool:
     """Whether nothing lets a lossy rate pass, or makes of late frames lost ones."""
     lossy = any(goal.loss_ratio or goal.exceed_ratio for goal in result.goals[:1])
     verified = result.verified_by is not None
-    settings = any(map(result.parameters.get, OTHER_MEASURE))
-    return not (lossy or verified or settings)
+    spec = result.cell.spec
+    late = isinstance(spec, LossKeys) and spec.frame_timeout_ms
+    tolerant = isinstance(spec, ThroughputSpec) and spec.loss_tolerance_percent
+    tries = getattr(spec, "verify_trials", None)
+    return not (lossy or verified or late or tolerant or tries)

@@ -28,7 +28,8 @@ def beside_sentence(*cells: CellResult) -> str:
         return ""
     sent, came = (sum(getattr(c, key) for c in counts) for key in ("sent", "received"))
     told = "all" if came == sent else f"{came:,}" if came else "none"
-    what = cells[0].parameters.get("beside")
+    beside = cells[0].cell.traffic.beside
+    what = beside.words if beside else "frames"
     return f"{what} beside the stream: {sent:,} sent, {told} came"
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from dutperf.model.stateful_keys import bounds
 from dutperf.protocol import DirectionName, DirectionResult
-from dutperf.results.details import CapacityStep, TableLimits, TeardownRate, ports_in
+from dutperf.results.details import CapacityStep, TableLimits, TeardownRate
 from dutperf.tables.result_tables import ENDING, EXTREMES, PERCENTILES, title
 from dutperf.tables.subject import Subject
 from dutperf.tables.table_model import (
@@ -29,7 +30,6 @@ _HELD = {
     "collapsed": "collapsed",
     "unstable": "unstable",
 }
-_ADDRESSES = ("source_addresses", "destination_addresses")
 
 
 def _limits(cell: Subject) -> TableLimits:
@@ -45,21 +45,21 @@ def _per_bucket(cell: Subject) -> Value:
 PORTS: Columns[Subject] = (
     (
         Column("source ports", "How many the connections have."),
-        lambda cell: _ports(cell, "source_ports"),
+        lambda cell: _ports(bounds(cell.opened.source_ports) if cell.opened else None),
     ),
     (
         Column("destination ports", "How many the connections have.", below=True),
-        lambda cell: _ports(cell, "destination_ports"),
+        lambda cell: _ports(cell.opened.destinations if cell.opened else None),
     ),
 )
 _SPREAD_ADDRESSES: Columns[Subject] = (
     (
         Column("source addresses", "Between how many they are."),
-        lambda cell: number(cell.whole_setting("source_addresses") or 1),
+        lambda cell: number(cell.opened.source_addresses if cell.opened else 1),
     ),
     (
         Column("destination addresses", "Between how many they are.", below=True),
-        lambda cell: number(cell.whole_setting("destination_addresses") or 1),
+        lambda cell: number(cell.opened.destination_addresses if cell.opened else 1),
     ),
 )
 _HASH: Columns[Subject] = (
@@ -82,7 +82,8 @@ _LIMIT: Columns[Subject] = (
 
 def addresses(cells: Sequence[Subject]) -> Columns[Subject]:
     """How many addresses there are, if any cell has several on a side."""
-    several = any((c.whole_setting(a) or 1) > 1 for c in cells for a in _ADDRESSES)
+    opened = [cell.opened for cell in cells if cell.opened]
+    several = any(o.source_addresses * o.destination_addresses > 1 for o in opened)
     return _SPREAD_ADDRESSES if several else ()
 
 
@@ -111,7 +112,7 @@ def connection_table(key: str, cells: Sequence[Subject]) -> Table:
         ),
         (
             most if is_capacity else opened,
-            lambda cell: number(cell.whole_setting("connections")),
+            lambda cell: number(cell.connections),
         ),
         *PORTS,
         *addresses(cells),
@@ -212,19 +213,19 @@ def teardown_table(cell: Subject) -> Table:
     )
 
 
-def _ports(cell: Subject, key: str) -> Value:
-    return count(ports_in(cell.settings.get(key)))
+def _ports(ends: tuple[int, int] | None) -> Value:
+    return count(ends[1] - ends[0] + 1 if ends else None)
 
 
 def _opening(cell: Subject) -> str:
-    side, order = cell.setting_text("initiator"), cell.setting_text("order")
-    told = (f"initiator {side}" if side else "", f"{order} order" if order else "")
-    return ", ".join(filter(None, told))
+    opened = cell.opened
+    return f"initiator {opened.initiator}, {opened.order} order" if opened else ""
 
 
 def _given(cell: Subject, key: str) -> Value:
     """As it was given: a number of connections, or a share."""
-    return Value(cell.setting_text(key))
+    told = cell.settings.get(key)
+    return Value("" if told is None else str(told))
 
 
 # Cells on open connections (RFC 9693 4.7): what was opened, when, and forwarded.
@@ -256,8 +257,10 @@ def phase_table(cells: Sequence[Subject]) -> Table | None:
         (
             Column("order", "Who opens, and answers how.", "", 4, True, True, "muted"),
             lambda cell: (
-                f"initiator {cell.setting_text('initiator')}, "
-                f"responder's order {cell.setting_text('responder_order')}"
+                f"initiator {cell.opened.initiator}, "
+                f"responder's order {cell.opened.responder_order}"
+                if cell.opened
+                else ""
             ),
         ),
         (

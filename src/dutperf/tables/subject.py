@@ -7,7 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from dutperf.catalogue import PROCEDURES, ProcedureName, names_of
-from dutperf.protocol import DirectionName
+from dutperf.model.cell import Cell
+from dutperf.model.rate_specs import ThroughputSpec
+from dutperf.model.specs import LatencySpec, ProcedureSpec
+from dutperf.model.stateful_keys import Stateful
+from dutperf.model.traffic import Traffic
+from dutperf.protocol import DirectionName, DirectionRequest
 from dutperf.results import (
     CellResult,
     LoadPoint,
@@ -89,80 +94,86 @@ class Subject:
         return self.state in ("pass", "doubtful")
 
     @property
+    def cell(self) -> Cell | None:
+        """What was measured; None if the run ended in it."""
+        return self.result.cell if self.result else None
+
+    @property
+    def spec(self) -> ProcedureSpec | None:
+        """Of its procedure, the same way."""
+        return self.cell.spec if self.cell else None
+
+    @property
+    def traffic(self) -> Traffic | None:
+        """What was in its frames, the same way."""
+        return self.cell.traffic if self.cell else None
+
+    @property
+    def opened(self) -> Stateful | None:
+        """The connections that it is about, if it is about any."""
+        return self.cell.stateful if self.cell else None
+
+    @property
     def settings(self) -> Mapping[str, object]:
-        """What was asked for; empty if the run ended in it."""
+        """What was asked for and found for it, to be read; empty if the run ended."""
         return self.result.parameters if self.result else {}
 
-    def whole_setting(self, key: str) -> int | None:
-        """A setting that is a whole number, if it is one."""
-        value = self.settings.get(key)
-        return value if isinstance(value, int) else None
-
-    def setting_text(self, key: str) -> str:
-        """A setting as it was given; empty: it was not."""
-        value = self.settings.get(key)
-        return "" if value is None else str(value)
+    @property
+    def _first(self) -> DirectionRequest | None:
+        """Of an unfinished cell the first direction that its trials sent."""
+        return self.trials[0].request.directions[0] if self.trials else None
 
     @property
     def frame_size(self) -> int | None:
         """The one that was given; of a mix none."""
-        size = self._told("frame_size")
-        return size if isinstance(size, int) else None
+        if self.cell:
+            return None if self.cell.imix else self.cell.frame_sizes[0]
+        return self._first.streams[0].frame_sizes[0] if self._first else None
 
     @property
     def sizes(self) -> str:
         """One size, 84/64 behind a translator, or the name of an IMIX."""
         size = self.frame_size
-        told = str(self._told("frame_sizes") or size or "unknown")
-        if size is None and "frame_sizes" in self.settings:
-            return told.partition(":")[0]
-        shown = f"{size:,}" if size and "/" not in told else told.partition(" ")[0]
-        return f"{shown} bytes"
+        if size is None:
+            return str(self.cell.traffic.imix) if self.cell else "unknown bytes"
+        told = str(self.settings.get("frame_sizes", size))
+        return f"{told.partition(' ')[0] if '/' in told else f'{size:,}'} bytes"
 
     @property
     def profile(self) -> str:
         """The traffic profile's name, and over how many flows it is spread."""
-        flows = self.flows
-        if flows is None:
-            return self._in_words(self.setting_text("traffic"))
-        by = self.setting_text("flows_by")
-        what = "source" if by == "sources" else "flow"
-        told = f"{flows:,} {what}{'' if flows == 1 else 's'}"
-        by = " of addresses" if by == "addresses" else ""
-        own = self._in_words(self.setting_text("profile"))
-        return ", ".join(part for part in (own, told + by) if part)
-
-    def _in_words(self, profile: str) -> str:
-        """A name that was made of what is in the profile, as a reader has it."""
-        frames, beside = self.burst_frames, self.beside
-        told = profile.replace(f"bursts{frames}", f"bursts of {frames}", 1)
-        label = beside.removesuffix(" frames").replace(" % ", "percent-")
-        return told.replace(label, beside, 1)
+        return self.traffic.words if self.traffic else ""
 
     @property
     def beside(self) -> str:
         """``1 % broadcast frames``, if such are beside the stream."""
-        return self.setting_text("beside")
+        beside = self.traffic and self.traffic.beside
+        return beside.words if beside else ""
 
     def beside_percent(self, kind: str) -> float | None:
         """How many of the frames are of ``kind``, as broadcast, beside the stream."""
-        percent, _, what = self.beside.partition(" % ")
-        return float(percent) if what == f"{kind} frames" else None
+        beside = self.traffic and self.traffic.beside
+        return beside.percent if beside and beside.kind == kind else None
 
     @property
     def burst_frames(self) -> int | None:
         """Frames of a burst, if the load is in bursts (RFC 2544 21)."""
-        return self.whole_setting("burst_frames")
+        return self.traffic.burst_frames if self.traffic else None
 
     @property
     def flows(self) -> int | None:
         """Number of network flows, if that was chosen."""
-        return self.whole_setting("flows")
+        return self.traffic.flows if self.traffic else None
 
     @property
     def direction(self) -> str:
         """Both, forward or reverse; empty: not known."""
-        return str(self._told("direction") or "")
+        if self.cell:
+            return self.cell.direction
+        if self._first is None:
+            return ""
+        several = len(self.trials[0].request.directions) > 1
+        return "both" if several else self._first.name
 
     @property
     def ways(self) -> str:
@@ -176,8 +187,8 @@ class Subject:
 
     @property
     def search(self) -> str:
-        """Which search of a throughput it was; empty where that was not stored."""
-        return str(self.settings.get("search", ""))
+        """Which search of a throughput it was; empty: it is none."""
+        return self.spec.search if isinstance(self.spec, ThroughputSpec) else ""
 
     @property
     def setting(self) -> str:
@@ -188,36 +199,42 @@ class Subject:
     @property
     def versions(self) -> str:
         """``IPv4``, or left and right: ``IPv6-IPv4``."""
-        versions = self._told("ip")
-        return f"IPv{str(versions).replace('-', '-IPv')}" if versions else "IP"
+        if self.cell:
+            return f"IPv{str(self.cell.ip).replace('-', '-IPv')}"
+        return f"IPv{self._first.streams[0].ip_version}" if self._first else "IP"
 
     @property
     def judged(self) -> str:
         """What makes the result another one than the RFC's, in words."""
-        asked: dict[str, object] = {}
-        if self.trials:
-            request = self.trials[0].request
-            asked["frame_timeout_ms"] = (request.frame_timeout_ns or 0) / 1e6
-            asked["loss_tolerance_percent"] = request.loss_tolerance_ppb / 1e7
-        asked.update(self.settings)
-        timeout_ms = asked.get("frame_timeout_ms")
-        percent_lost = asked.get("loss_tolerance_percent")
-        found = (
-            ["one tagged frame"]
-            if asked.get("rfc2544_latency") or asked.get("legacy")
-            else []
-        )
+        spec, result = self.spec, self.result
+        timeout_ms, lost_percent = self._criterion
+        found = []
+        if isinstance(spec, LatencySpec) and spec.rfc2544_latency:
+            found.append("one tagged frame")
         if timeout_ms:
             found.append(f"frames within {timeout_ms:.12g} ms")
-        if percent_lost:
-            found.append(f"losing up to {percent_lost:.12g} %")
-        if asked.get("verify_trials") and self.procedure not in BURSTS:
-            found.append(f"losses verified by {asked['verify_trials']} trials")
-        if self.result and self.result.verified_by:
-            found.append(f"losses verified by up to {self.result.verified_by} trials")
-        goals = self.result.goals if self.result else []
+        if lost_percent:
+            found.append(f"losing up to {lost_percent:.12g} %")
+        if isinstance(spec, ThroughputSpec) and spec.verify_trials:
+            found.append(f"losses verified by {spec.verify_trials} trials")
+        if result and result.verified_by:
+            found.append(f"losses verified by up to {result.verified_by} trials")
+        goals = result.goals if result else []
         found += [g.name for g in goals[:1] if g.loss_ratio or g.exceed_ratio]
         return ", ".join(found)
+
+    @property
+    def _criterion(self) -> tuple[float, float]:
+        """From when on a frame is lost, in ms, and percent lost that pass; 0: none."""
+        if self.spec:
+            late_ms = getattr(self.spec, "frame_timeout_ms", None)
+            percent_lost = getattr(self.spec, "loss_tolerance_percent", None)
+            return late_ms or 0.0, percent_lost or 0.0
+        if not self.trials:
+            return 0.0, 0.0
+        request = self.trials[0].request
+        timeout_ms = (request.frame_timeout_ns or 0) / 1e6
+        return timeout_ms, request.loss_tolerance_ppb / 1e7
 
     @property
     def frames(self) -> str:
@@ -261,12 +278,12 @@ class Subject:
     @property
     def connections(self) -> int | None:
         """How many are opened, if they are."""
-        return self.whole_setting("connections")
+        return self.opened.connections if self.opened else None
 
     @property
     def validated(self) -> bool:
         """Whether each connection had to let a frame back."""
-        return bool(self.settings.get("alpha"))
+        return bool(self.opened and self.opened.alpha)
 
     @property
     def several(self) -> bool:
@@ -433,7 +450,7 @@ class Subject:
         if self.procedure == "throughput":
             found = found[-1:]
         if not found:
-            return number(self.settings.get("trial_duration_s"))
+            return number(getattr(self.spec, "trial_duration_s", None))
         return Value(" / ".join(f"{seconds:g}" for seconds in found))
 
     @property
@@ -472,18 +489,6 @@ class Subject:
             point = max(points, key=lambda point: point.load_percent)
             return point.load_fps * 100 / point.load_percent
         return max((trial.load_fps for trial in self.trials), default=None)
-
-    def _told(self, key: str) -> object:
-        """By the settings, else by the trials themselves."""
-        if key in self.settings or not self.trials:
-            return self.settings.get(key)
-        directions = self.trials[0].request.directions
-        stream = directions[0].streams[0]
-        return {
-            "ip": stream.ip_version,
-            "frame_size": stream.frame_sizes[0],
-            "direction": "both" if len(directions) > 1 else directions[0].name,
-        }.get(key)
 
 
 def full_length(trials: Sequence[TrialRecord]) -> list[TrialRecord]:

@@ -16,7 +16,6 @@ from dutperf import stats
 from dutperf.config.phase2 import Timing, check_timing, timing_at, timing_of
 from dutperf.errors import InputError
 from dutperf.model.cell import Cell
-from dutperf.model.frames import version_of
 from dutperf.model.stateful_keys import Stateful
 from dutperf.procedures.events import OnEvent
 from dutperf.procedures.fixed_load import unknown, unmeasured
@@ -228,16 +227,12 @@ def too_fast(cell: Cell, done: Sequence[CellResult]) -> Iterator[str]:
 
 def _is_of(source: CellResult, cell: Cell) -> bool:
     """Whether it is the rate of as many connections, opened in the same way."""
-    stateful, known = cell.phase2, source.parameters
-    if source.procedure != "connection-rate" or stateful is None:
+    wanted, known = cell.phase2, source.cell.stateful
+    if source.procedure != "connection-rate" or wanted is None or known is None:
         return False
-    wanted = {
-        "connections": stateful.connections,
-        "initiator": stateful.initiator,
-        "ip_left": version_of(cell.ip, "left"),
-        "ip_right": version_of(cell.ip, "right"),
-    }
-    return all(known.get(key) == value for key, value in wanted.items())
+    alike = ("connections", "initiator")
+    same = all(getattr(known, key) == getattr(wanted, key) for key in alike)
+    return same and source.cell.ip == cell.ip
 
 
 def _no_rate(source: CellResult) -> Reason:

@@ -359,7 +359,7 @@ def shown_limits(records: Iterable[TrialRecord]) -> TableLimits | None:
 
 def beside_limits(result: CellResult, records: Iterable[TrialRecord]) -> CellResult:
     """``result`` of a stateful cell with what its own trials' hooks showed."""
-    if "connections" not in result.parameters:
+    if result.cell.stateful is None:
         return result
     own = (record for record in records if record.cell == result.id)
     return result.model_copy(update={"limits": shown_limits(own)})
