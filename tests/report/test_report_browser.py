@@ -14,7 +14,7 @@ import pytest
 from browsing import NEEDS_BROWSER, PATIENCE_MS, Visit
 from burst_sample import burst_results
 from connection_sample import RATES_PER_S, rate_results, stateful_results
-from hostile import SHOWN, hostile_environment, hostile_results
+from hostile import NASTY, SHOWN, hostile_environment, hostile_results
 from playwright.sync_api import Browser, Page, expect
 from recovery_sample import outage_results, recovery_results
 from report_sample import (
@@ -29,6 +29,7 @@ from timed_sample import delay_results, timed_results
 from dutperf.catalogue import PROCEDURES
 from dutperf.report import write_report
 from dutperf.results import CellResult, Environment, ResultsFile, TrialRecord
+from dutperf.tables import Subject
 
 pytestmark = NEEDS_BROWSER
 
@@ -77,8 +78,10 @@ def stateful_report(written: Written) -> Path:
 
 @pytest.fixture(scope="module")
 def hostile_report(written: Written) -> Path:
-    """Every name means harm."""
-    return written.of("hostile", hostile_results(), hostile_environment())
+    """Every name means harm, the one that no stored profile may have, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Subject, "profile", NASTY)
+        return written.of("hostile", hostile_results(), hostile_environment())
 
 
 @pytest.fixture(scope="module")
