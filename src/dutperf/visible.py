@@ -12,7 +12,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import date
 
 _OBEYED = re.compile(
@@ -35,6 +35,12 @@ def visible(text: str) -> str:
 def visible_json(text: str) -> str:
     """The same of a JSON text, whose values stay what they are."""
     return _OBEYED.sub(lambda found: _json_escape(found[0]), text)
+
+
+def versioned_json(version: int, data: Mapping[str, object]) -> str:
+    """``data`` as version ``version`` of its format, visible."""
+    text = json.dumps({"schema_version": version, **data}, indent=2, default=str)
+    return visible_json(text)
 
 
 def _escape(code: int) -> str:

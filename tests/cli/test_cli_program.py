@@ -187,6 +187,16 @@ def test_only_the_command_that_is_asked_for_is_loaded() -> None:
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
 
 
+def test_labs_are_listed_without_commands_and_models() -> None:
+    script = (
+        "import sys\n"
+        "from dutperf.cli.lab_list import listing\n"
+        "assert listing(as_json=False)\n"
+        "assert not {'pydantic', 'rich', 'typer'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+
+
 def test_each_command_that_can_be_asked_for_is_known_before_it_is_loaded() -> None:
     known = json.loads(TABLE.read_text("utf-8"))["commands"]
     assert list(known) == list(get_command(app.whole()).commands)  # type: ignore[attr-defined]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -193,8 +193,8 @@ def test_a_number_that_another_thread_has_by_now_is_left_alone(
     changes = queue_changes(CPU)
     apply_changes(changes)
     (priority,) = changes.priorities
-    gone = priority.thread.model_copy(update={"start_ticks": 1})
-    restore_priorities((priority.model_copy(update={"thread": gone}),))
+    gone = replace(priority.thread, start_ticks=1)
+    restore_priorities((replace(priority, thread=gone),))
     assert kernel.state == (QUEUE_FRAMES, -20)
 
 

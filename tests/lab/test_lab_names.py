@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,6 @@ def test_each_lab_has_a_file_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_state_tells_which_device_it_is_of_and_where() -> None:
-    state = make_state(None).model_copy(update={"name": "a"})
+    state = replace(make_state(None), name="a")
     assert state.title == "linux-router@a"
     assert device_of(state).tester == "tester-a"

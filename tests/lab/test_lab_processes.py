@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -120,11 +122,11 @@ def test_a_process_that_cannot_be_recorded_never_runs(
 
 def test_a_process_whose_maker_is_killed_before_the_record_ends(log: Path) -> None:
     program = f"""
-import os, pathlib, signal
+import dataclasses, json, os, pathlib, signal
 from dutperf.lab import processes
 
 def die(process):
-    print(process.model_dump_json(), flush=True)
+    print(json.dumps(dataclasses.asdict(process)), flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 
 log = pathlib.Path({str(log)!r})
@@ -134,7 +136,7 @@ processes.start({SLEEP!r}, record=die, **where)
     killed = subprocess.run(
         [sys.executable, "-c", program], stdout=subprocess.PIPE, check=False, timeout=20
     )
-    process = Process.model_validate_json(killed.stdout)
+    process = Process(**json.loads(killed.stdout))
     deadline = time.monotonic() + 10
     while is_running(process) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -144,7 +146,7 @@ processes.start({SLEEP!r}, record=die, **where)
 def test_another_process_with_the_same_number_is_not_ended(log: Path) -> None:
     process = start(log, SLEEP, [])
     try:
-        processes.end(process.model_copy(update={"start_ticks": 1}))
+        processes.end(replace(process, start_ticks=1))
         assert is_running(process)
     finally:
         processes.end(process)

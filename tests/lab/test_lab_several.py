@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -244,7 +245,7 @@ def test_a_lab_is_waited_for_until_the_run_ends(
 def test_the_device_of_a_dead_owner_has_no_cpus(
     two: FakeTopology, tmp_path: Path
 ) -> None:
-    dead = make_state(DEAD).model_copy(update={"dut_cpu": 1, "name": "a"})
+    dead = replace(make_state(DEAD), dut_cpu=1, name="a")
     StateFile(tmp_path, "a").write(dead)
     two.present |= {"tester", "dut"}
     lab.up("linux-router@b")
@@ -320,8 +321,8 @@ def changed(before: int, meanwhile: int, path: Path = PATH) -> ChangedSetting:
 
 def lab_with(*settings: ChangedSetting, priorities: int = 0) -> LabState:
     raised = RaisedPriority(thread=DEAD, before=0, raised=-20)
-    update = {"settings": settings, "priorities": (raised,) * priorities}
-    return make_state(None).model_copy(update=update)
+    both = (raised,) * priorities
+    return replace(make_state(None), settings=settings, priorities=both)
 
 
 @pytest.mark.parametrize(
@@ -396,7 +397,7 @@ def test_two_gateways_cannot_have_two_limits_of_connections(
     limit = tmp_path / "conntrack_max"
     limit.write_text("1000000\n")
     monkeypatch.setattr(nftables, "LIMIT", limit)
-    nat = make_state(None).model_copy(update={"device": "nft-nat44"})
+    nat = replace(make_state(None), device="nft-nat44")
     StateFile(tmp_path).write(nat)
     eight.present |= {"tester", "dut"}
     orders.check_limit(StateFile(tmp_path, "a"), Tracking(1_000_000))

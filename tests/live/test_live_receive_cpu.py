@@ -12,6 +12,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -71,7 +72,7 @@ def drive_by(driver: str) -> None:
         port = side.port.model_copy(update={"driver": driver})
         sides[name] = side.model_copy(update={"port": port})
     testbed = kept().testbed.model_copy(update=sides)
-    StateFile().write(kept().model_copy(update={"testbed": testbed}))
+    StateFile().write(replace(kept(), testbed_keys=testbed.model_dump(mode="json")))
 
 
 def ran_ns(pid: int) -> int:

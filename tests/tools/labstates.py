@@ -56,11 +56,12 @@ def fake_topology(monkeypatch: pytest.MonkeyPatch, directory: Path) -> FakeTopol
 
 def make_state(owner: Process | None) -> LabState:
     device = LABS["linux-router"]
+    testbed = Testbed(name=device.name, left=device.left, right=device.right)
     return LabState(
         device=device.name,
         since=datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC),
         owner=owner,
         namespaces=("tester", "dut"),
         links=("tester/left",),
-        testbed=Testbed(name=device.name, left=device.left, right=device.right),
+        testbed_keys=testbed.model_dump(mode="json"),
     )

@@ -5,11 +5,10 @@ What each object holds, and what changed with a version, stands in docs/json.md.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
 from dutperf.cli.failures import PatientConsole
-from dutperf.visible import visible_json
+from dutperf.visible import versioned_json, visible_json
 
 
 def print_versioned(version: int, data: Mapping[str, object]) -> None:
@@ -18,8 +17,7 @@ def print_versioned(version: int, data: Mapping[str, object]) -> None:
     The version rises with every change that a reader of an older one would misread;
     a key that is added is none.
     """
-    text = json.dumps({"schema_version": version, **data}, indent=2, default=str)
-    print_json(PatientConsole(), text)
+    PatientConsole().out(versioned_json(version, data), highlight=False)
 
 
 def print_json(console: PatientConsole, text: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,8 @@ import typer
 
 from dutperf import lab
 from dutperf.cli.failures import PatientConsole, show_notice
-from dutperf.cli.json_print import print_json, print_versioned
+from dutperf.cli.json_print import print_json
+from dutperf.cli.lab_list import listing
 from dutperf.cli.options import AsJson, Rules
 from dutperf.config.labs import LabKeys
 
@@ -27,7 +27,6 @@ OwnName = Annotated[
         help="of several labs at once; measure with it: --lab DEVICE@NAME",
     ),
 ]
-_LIST_VERSION = 1
 _DEVICES = ", ".join(lab.LABS)
 
 
@@ -126,14 +125,7 @@ def list_(
     """List the labs that are up, and the runs that go on."""
     if os.geteuid() != 0:
         show_notice("labs and runs are seen by root alone: run this as root")
-    if as_json:
-        labs = [asdict(status) for status in lab.running()]
-        runs = [{"who": who, "cpus": cpus} for who, cpus in lab.runs().items()]
-        print_versioned(_LIST_VERSION, {"labs": labs, "runs": runs})
-        return
-    _say("\n".join(_line(status) for status in lab.running()) or "no lab is up")
-    for who, cpus in lab.runs().items():
-        _say(f"measuring: {who}  CPU {', '.join(map(str, cpus))}")
+    _say(listing(as_json=as_json))
 
 
 @lab_app.command("status")
@@ -143,26 +135,6 @@ def status() -> None:
     _say("\ndevices:")
     for name, device in lab.LABS.items():
         _say(f"  {name}  {device.description}")
-
-
-def _line(status: lab.LabStatus) -> str:
-    name = "@".join(filter(None, [status.name, status.own_name]))
-    owner = f"process {status.owner}" if status.owner else "kept"
-    state = "" if status.alive else ", a remainder of a dead process"
-    since = status.since.isoformat(" ", "seconds")
-    told = [name, f"since {since}", f"{owner}{state}", _cpus(status)]
-    return "  ".join(filter(None, [*told, ", ".join(status.links)]))
-
-
-def _cpus(status: lab.LabStatus) -> str:
-    """Whose they are: 'CPU 0 tester, 1 device'."""
-    told = [
-        f"{', '.join(map(str, cpus))} {what}"
-        for what, cpus in sorted(status.cpus.items(), key=lambda each: list(each[1]))
-        if cpus
-    ]
-    shared = " (shared)" if status.shares_cpus else ""
-    return f"CPU {', '.join(told)}{shared}" if told else ""
 
 
 def _none_was_up() -> str:

@@ -80,7 +80,7 @@ def steering(device: LabDevice, state: LabState) -> str:
             end = wire if wire in device.homes else f"{wire} of {namespace}"
             steered[end] = cpus
     if not any(steered.values()):
-        return f"on the tester's own CPU {_listed(state.testbed.cores)}"
+        return f"on the tester's own CPU {_listed(state.tester_cores)}"
     if len(set(steered.values())) == 1:
         return f"steered to CPU {steered['left']} by RPS"
     told = (

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 from dutperf import busy
 from dutperf.config.labs import LabKeys, lab_keys
@@ -81,8 +83,7 @@ def _kept(file: StateFile, device: LabDevice, keys: LabKeys) -> LabState | None:
     if keys.rules is not None:
         device.load_rules()
         named = {"name": keys.testbed_name}
-        testbed = kept.testbed.model_copy(update=named)
-        kept = kept.model_copy(update={"testbed": testbed})
+        kept = replace(kept, testbed_keys=kept.testbed_keys | named)
         file.write(kept)
     if keys.behaviour is not None:
         device.tell(file.dut_directory, keys.behaviour)
@@ -330,7 +331,7 @@ def _bring_up(
         ),
         shares_cpus=share,
         dut_cpu=cpus.dut,
-        testbed=testbed_of(device, cpus, keys),
+        testbed_keys=testbed_of(device, cpus, keys).model_dump(mode="json"),
     )
     file.write(state)
     try:
@@ -339,7 +340,7 @@ def _bring_up(
         if keys.behaviour is not None:
             device.tell(file.dut_directory, keys.behaviour)
         if keep:
-            state = state.model_copy(update={"owner": None})
+            state = replace(state, owner=None)
             file.write(state)
     except BaseException:
         _clear(file, file.read() or state)
@@ -352,9 +353,9 @@ def _build(
 ) -> LabState:
     """Makes what ``state`` announces; returns it with all that was added meanwhile."""
 
-    def update(**fields: object) -> None:
+    def update(**fields: Any) -> None:  # noqa: ANN401 - as they are
         nonlocal state
-        state = state.model_copy(update=fields)
+        state = replace(state, **fields)
         file.write(state)
 
     def record(process: Process) -> None:

@@ -74,7 +74,7 @@ def restart(file: StateFile) -> str:
 
     def record(process: Process) -> None:
         started.append(process)
-        file.write(state.model_copy(update={"processes": tuple(started)}))
+        file.write(replace(state, processes=tuple(started)))
 
     programs = Programs(state.dut_cpu, file.dut_directory, record)
     return device.restarts(device, state.processes, programs)
@@ -100,7 +100,7 @@ def set_cores(number: int, file: StateFile = StateFile()) -> list[int]:  # noqa:
                 "take numbers up to that, or a machine with more CPUs",
             )
         own, more = cpus[:number], tuple(cpus[1:number])
-        file.write(state.model_copy(update={"more_dut_cpus": more}))
+        file.write(replace(state, more_dut_cpus=more))
     for namespace, wires in device.interfaces.items():
         settings = {netns.steering_path(wire): rps_mask(*own) for wire in wires}
         netns.write_settings(namespace, settings)
@@ -116,7 +116,7 @@ def _up(file: StateFile) -> tuple[LabState, LabDevice]:
 
 def _spare(file: StateFile, state: LabState) -> list[int]:
     """Those that neither the tester nor anybody else has, the device's own first."""
-    (worker, *_), main = state.testbed.cores, state.testbed.main_core
+    (worker, *_), main = state.tester_cores, state.testbed_keys["main_core"]
     plan = CpuPlan(
         worker=worker,
         dut=state.dut_cpu,
@@ -153,7 +153,7 @@ def limit_connections(
         if connections is not None:
             check_limit(file, Tracking(connections))
             settings = with_limit(state.settings, connections)
-            file.write(state.model_copy(update={"settings": settings}))
+            file.write(replace(state, settings=settings))
             machine.change_settings(settings)
         if udp_timeout_s is not None:
             replace(tracking, udp_timeout_s=udp_timeout_s).set_timeouts(gateway)

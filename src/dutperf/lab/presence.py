@@ -7,16 +7,19 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from dutperf import busy
 from dutperf.busy import WAITING
-from dutperf.config.testbed import Testbed
 from dutperf.engine.ownership import owned_cpus, owners_of_cpus
 from dutperf.errors import BusyError, SetupError
 from dutperf.lab import netns
 from dutperf.lab.cpus import CpuPlan, plan_cpus
 from dutperf.lab.processes import is_running, this_process
 from dutperf.lab.state import LabState, StateFile
+
+if TYPE_CHECKING:
+    from dutperf.config.testbed import Testbed
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,7 @@ def _status(state: LabState) -> LabStatus:
             if state.dut_cpu is None
             else [state.dut_cpu, *state.more_dut_cpus],
             "receive": [] if state.receive_cpu is None else [state.receive_cpu],
-            "tester": state.testbed.cores,
+            "tester": state.tester_cores,
         },
         shares_cpus=state.shares_cpus,
     )

@@ -17,8 +17,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
-
 from dutperf.errors import SetupError
 
 PROC = Path("/proc")
@@ -30,10 +28,9 @@ _START_POLL_S = 0.02
 _WAIT_AND_BECOME = 'read -r line && exec "$@" </dev/null'
 
 
-class Process(BaseModel):
+@dataclass(frozen=True)
+class Process:
     """A process, told apart from any other that had or will have its number."""
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     pid: int
     start_ticks: int

@@ -17,62 +17,54 @@ Of several labs at once all but one have a name of their own, and a file of thei
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
-
-from pydantic import (
-    AliasChoices,
-    AwareDatetime,
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-)
+from typing import TYPE_CHECKING, Any
 
 from dutperf import busy
-from dutperf.config.testbed import Testbed
 from dutperf.errors import SetupError
 from dutperf.lab.netns import NAMESPACES, named
 from dutperf.lab.processes import Process
+
+if TYPE_CHECKING:
+    from dutperf.config.testbed import Testbed
 
 STATE_DIRECTORY = Path("/run/dutperf")
 _NAMED = "labs"
 """Below the directory of all labs: a directory for each that has a name of its own."""
 _FILE = "lab.json"
+_VERSION = 1
 
 
-class ChangedSetting(BaseModel):
-    """A setting of the whole machine that a lab changes while it is up.
-
-    Labs that an earlier version keeps call its value ``raised``.
-    """
-
-    model_config = ConfigDict(
-        defer_build=True, extra="forbid", frozen=True, populate_by_name=True
-    )
+@dataclass(frozen=True)
+class ChangedSetting:
+    """A setting of the whole machine that a lab changes while it is up."""
 
     path: Path
     before: int
-    meanwhile: int = Field(validation_alias=AliasChoices("meanwhile", "raised"))
+    meanwhile: int
 
 
-class RaisedPriority(BaseModel):
+@dataclass(frozen=True)
+class RaisedPriority:
     """A thread that a lab gives precedence while it is up: a lower nice value."""
-
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
 
     thread: Process
     before: int
     raised: int
 
 
-class LabState(BaseModel):
+@dataclass(frozen=True, kw_only=True)
+class LabState:
     """The content of the state file.
+
+    It is read without the models of testbeds: loading those takes a second.
 
     Attributes:
         name: of its own, of several labs at once; None: the one without.
@@ -84,14 +76,12 @@ class LabState(BaseModel):
         processes: the DUT's own, which end with the lab.
         settings: to be set back when the lab goes.
         priorities: likewise.
+        testbed_keys: of the testbed that it is, as JSON.
     """
 
-    model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
-
-    schema_version: Literal[1] = 1
     device: str
     name: str | None = None
-    since: AwareDatetime
+    since: datetime
     owner: Process | None
     namespaces: tuple[str, ...]
     links: tuple[str, ...]
@@ -102,7 +92,28 @@ class LabState(BaseModel):
     processes: tuple[Process, ...] = ()
     settings: tuple[ChangedSetting, ...] = ()
     priorities: tuple[RaisedPriority, ...] = ()
-    testbed: Testbed
+    testbed_keys: dict[str, Any]
+
+    @property
+    def testbed(self) -> Testbed:
+        """The testbed that it is.
+
+        Raises:
+            SetupError: it is not one of this version.
+        """
+        from pydantic import ValidationError  # noqa: PLC0415 - see above
+
+        from dutperf.config.testbed import Testbed  # noqa: PLC0415 - see above
+
+        try:
+            return Testbed.model_validate_json(json.dumps(self.testbed_keys))
+        except ValidationError as error:
+            raise _foreign(StateFile(name=self.name)) from error
+
+    @property
+    def tester_cores(self) -> list[int]:
+        """The CPUs of the tester's workers."""
+        return list(self.testbed_keys["cores"])
 
     @property
     def title(self) -> str:
@@ -118,8 +129,8 @@ class LabState(BaseModel):
     @property
     def tester_cpus(self) -> set[int]:
         """Those of the tester: its workers', and its main thread's."""
-        main = self.testbed.main_core
-        return {*self.testbed.cores, *([] if main is None else [main])}
+        main = self.testbed_keys["main_core"]
+        return {*self.tester_cores, *([] if main is None else [main])}
 
 
 @dataclass(frozen=True)
@@ -207,26 +218,20 @@ class StateFile:
             SetupError: the file is not one that this version wrote.
         """
         try:
-            return LabState.model_validate_json(self.path.read_bytes())
+            return _parsed(self.path.read_bytes())
         except (FileNotFoundError, PermissionError):
             return None
         except OSError as error:
             raise _unusable(self.path, error) from error
-        except ValidationError as error:
-            names = " ".join(named(each, self.name) for each in NAMESPACES)
-            raise SetupError(
-                f"{self.path} is not a lab's state as this version writes it",
-                "take the lab down with the version that made it, or remove it by "
-                f"hand: for name in {names}; do ip netns del $name; done; "
-                f"rm {self.path}",
-            ) from error
+        except (KeyError, TypeError, ValueError) as error:
+            raise _foreign(self) from error
 
     def write(self, state: LabState) -> None:
         """Replaces the file as a whole; a crash leaves the old one or the new one."""
         draft = self.path.with_suffix(".new")
         try:
             busy.make_private(self.home)
-            draft.write_text(state.model_dump_json(indent=2) + "\n", "utf-8")
+            draft.write_text(_written(state), "utf-8")
             draft.replace(self.path)
         except OSError as error:
             raise _unusable(self.path, error) from error
@@ -237,6 +242,53 @@ class StateFile:
         self.path.unlink(missing_ok=True)
         if self.name is not None:
             shutil.rmtree(self.home, ignore_errors=True)
+
+
+def _parsed(text: bytes) -> LabState:
+    """The state that ``_written`` wrote.
+
+    Raises:
+        KeyError, TypeError, ValueError: this version has not written it.
+    """
+    keys = dict(json.loads(text))
+    testbed = keys.pop("testbed")
+    known = keys.pop("schema_version") == _VERSION
+    if not known or not {"cores", "main_core"} <= set(testbed):
+        raise ValueError(keys)
+    owner = keys["owner"]
+    read = {
+        "since": datetime.fromisoformat(keys["since"]),
+        "owner": None if owner is None else Process(**owner),
+        "processes": tuple(Process(**each) for each in keys["processes"]),
+        "settings": tuple(
+            ChangedSetting(**each | {"path": Path(each["path"])})
+            for each in keys["settings"]
+        ),
+        "priorities": tuple(
+            RaisedPriority(**each | {"thread": Process(**each["thread"])})
+            for each in keys["priorities"]
+        ),
+        "testbed_keys": testbed,
+    }
+    lists = ("namespaces", "links", "more_dut_cpus")
+    return LabState(**keys | read | {key: tuple(keys[key]) for key in lists})
+
+
+def _written(state: LabState) -> str:
+    keys = {"schema_version": _VERSION, **asdict(state)}
+    keys["since"] = state.since.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    keys["testbed"] = keys.pop("testbed_keys")
+    return json.dumps(keys, indent=2, ensure_ascii=False, default=str) + "\n"
+
+
+def _foreign(file: StateFile) -> SetupError:
+    names = " ".join(named(each, file.name) for each in NAMESPACES)
+    return SetupError(
+        f"{file.path} is not a lab's state as this version writes it",
+        "take the lab down with the version that made it, or remove it by "
+        f"hand: for name in {names}; do ip netns del $name; done; "
+        f"rm {file.path}",
+    )
 
 
 def _unusable(path: Path, error: OSError) -> SetupError:
@@ -269,11 +321,11 @@ def hand_over(gone: LabState, heirs: Sequence[tuple[StateFile, LabState]]) -> La
         else:
             states[heir] = _with(states[heir], setting)
     priorities = (*states[0].priorities, *gone.priorities)
-    states[0] = states[0].model_copy(update={"priorities": priorities})
+    states[0] = replace(states[0], priorities=priorities)
     for (file, before), state in zip(heirs, states, strict=True):
         if state != before:
             file.write(state)
-    return gone.model_copy(update={"settings": tuple(own), "priorities": ()})
+    return replace(gone, settings=tuple(own), priorities=())
 
 
 def _heir_of(setting: ChangedSetting, states: Sequence[LabState]) -> int | None:
@@ -292,6 +344,6 @@ def _with(state: LabState, setting: ChangedSetting) -> LabState:
     if theirs is None:
         settings[setting.path] = setting
     elif theirs.before == setting.meanwhile:
-        changed = theirs.model_copy(update={"before": setting.before})
+        changed = replace(theirs, before=setting.before)
         settings[setting.path] = changed
-    return state.model_copy(update={"settings": tuple(settings.values())})
+    return replace(state, settings=tuple(settings.values()))
