@@ -46,6 +46,12 @@ class Procedure:
     better: whether a device is the better for a higher figure, or for a lower one.
     statistic: what its repeats are summed up by.
     sections: where each RFC defines it, the RFC that did first.
+    metric: name of its figure in OpenMetrics.
+    examples: whole command lines, as the end of the command's help has them.
+    limit: where an RFC asks for more than a lower bound of it, and for what.
+    varied: what the trials of its search differ in; None: it searches nothing.
+    value: name of its one value over numbers of flows (RFC 8219 10.2); empty: it has
+        none, or several with names of their own.
     """
 
     name: ProcedureName
@@ -56,6 +62,14 @@ class Procedure:
     unit: Unit
     better: Literal["higher", "lower"]
     sections: Mapping[str, str]
+    metric: str
+    examples: tuple[str, ...]
+    limit: tuple[str, str] = (
+        "RFC 2544 26.1",
+        "the fastest rate at which the device loses no frame",
+    )
+    varied: Literal["rate", "burst"] | None = None
+    value: str = ""
     statistic: Literal["median", "average"] = "median"
 
 
@@ -69,6 +83,14 @@ _ALL = (
         unit="fps",
         better="higher",
         sections={"RFC 2544": "26.1", "RFC 5180": "7.1", "RFC 8219": "7.1"},
+        metric="throughput",
+        examples=(
+            "dutperf throughput --lab known-answer --quick",
+            "dutperf throughput testbed.yaml --standard --frame-size all",
+            "dutperf throughput testbed.yaml --repeats auto --interval-width 0.5%",
+        ),
+        varied="rate",
+        value="throughput",
     ),
     Procedure(
         name="frame-loss",
@@ -79,6 +101,12 @@ _ALL = (
         unit="percent",
         better="lower",
         sections={"RFC 2544": "26.3", "RFC 5180": "7.3", "RFC 8219": "7.4"},
+        metric="frame_loss",
+        examples=(
+            "dutperf frame-loss --lab known-answer --quick",
+            "dutperf frame-loss testbed.yaml --rate 90000 --load 110 --load 100",
+        ),
+        value="loss at the highest load",
     ),
     Procedure(
         name="back-to-back",
@@ -89,6 +117,14 @@ _ALL = (
         unit="frames",
         better="higher",
         sections={"RFC 9004": "6", "RFC 2544": "26.4", "RFC 8219": "7.5"},
+        metric="longest_burst",
+        examples=(
+            "dutperf back-to-back --lab known-answer --quick",
+            "dutperf back-to-back testbed.yaml --longest-burst 2 --repeats 50",
+        ),
+        limit=("RFC 9004 6.2", "a longest burst below the longest tried"),
+        varied="burst",
+        value="longest burst",
         statistic="average",
     ),
     Procedure(
@@ -101,6 +137,12 @@ _ALL = (
         unit="ns",
         better="lower",
         sections={"RFC 2544": "26.5", "RFC 5180": "7.5", "RFC 8219": "7.6"},
+        metric="system_recovery",
+        examples=(
+            "dutperf system-recovery --lab known-answer --quick",
+            "dutperf system-recovery testbed.yaml --throughput 100000 --repeats 20",
+        ),
+        value="recovery time",
         statistic="average",
     ),
     Procedure(
@@ -118,6 +160,12 @@ _ALL = (
             "RFC 5180": "7.6",
             "RFC 8219": "7.7",
         },
+        metric="outage",
+        examples=(
+            "dutperf outage --lab known-answer --quick --rate 10000",
+            "dutperf outage testbed.yaml --rate 100000 --trial-duration 300",
+        ),
+        value="outage",
         statistic="average",
     ),
     Procedure(
@@ -129,6 +177,10 @@ _ALL = (
         unit="connections/s",
         better="higher",
         sections={"RFC 9693": "4.5"},
+        metric="connection_establishment",
+        examples=("dutperf connection-rate --lab nft-nat44 --connections 10000",),
+        limit=("RFC 9693 4.5", "the device's maximum rate"),
+        varied="rate",
     ),
     Procedure(
         name="table-capacity",
@@ -139,6 +191,9 @@ _ALL = (
         unit="connections",
         better="higher",
         sections={"RFC 9693": "4.9"},
+        metric="table_capacity",
+        examples=("dutperf table-capacity --lab nft-nat44 --most 100000 --first 1000",),
+        limit=("RFC 9693 4.9", "the device's capacity"),
     ),
     Procedure(
         name="teardown-rate",
@@ -149,6 +204,10 @@ _ALL = (
         unit="connections/s",
         better="higher",
         sections={"RFC 9693": "4.8"},
+        metric="connection_teardown",
+        examples=(
+            "dutperf teardown-rate --lab nft-nat44 --connections 10000 --rate 5000",
+        ),
     ),
     Procedure(
         name="latency",
@@ -160,6 +219,11 @@ _ALL = (
         unit="ns",
         better="lower",
         sections={"RFC 2544": "26.2", "RFC 5180": "7.2", "RFC 8219": "7.2"},
+        metric="latency",
+        examples=(
+            "dutperf latency --lab known-answer --quick --rate throughput",
+            "dutperf latency testbed.yaml --rate 100000 --tags 500",
+        ),
     ),
     Procedure(
         name="pdv",
@@ -170,6 +234,11 @@ _ALL = (
         unit="ns",
         better="lower",
         sections={"RFC 8219": "7.3.1"},
+        metric="pdv",
+        examples=(
+            "dutperf pdv --lab known-answer --quick --rate throughput",
+            "dutperf pdv testbed.yaml --rate throughput",
+        ),
     ),
     Procedure(
         name="ipdv",
@@ -180,12 +249,12 @@ _ALL = (
         unit="ns",
         better="lower",
         sections={"RFC 8219": "7.3.2"},
+        metric="ipdv",
+        examples=(
+            "dutperf ipdv --lab known-answer --quick --rate throughput",
+            "dutperf ipdv testbed.yaml --rate 100000",
+        ),
     ),
 )
 PROCEDURES: Mapping[ProcedureName, Procedure] = {each.name: each for each in _ALL}
 """In the order in which results are told."""
-
-
-def names_of(family: Family) -> tuple[ProcedureName, ...]:
-    """Its procedures."""
-    return tuple(each.name for each in _ALL if each.family == family)

@@ -14,6 +14,7 @@ from dutperf.cli import app
 from dutperf.cli.failures import PatientConsole
 from dutperf.cli.summary import show_all
 from dutperf.cli.table_print import entry_text
+from dutperf.procedures.all_tables import tables
 from dutperf.results import (
     CellResult,
     RepeatResult,
@@ -22,7 +23,7 @@ from dutperf.results import (
     spread_of,
 )
 from dutperf.results.details import Capacity, CapacityStep, TableLimits, TeardownRate
-from dutperf.tables import Subject, tables
+from dutperf.tables import Subject
 
 TESTBED = """\
 schema_version: 1

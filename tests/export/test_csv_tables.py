@@ -11,9 +11,10 @@ from report_sample import sample_results
 from timed_sample import delay_results
 
 from dutperf.export import csv_table, csv_tables
+from dutperf.procedures.all_tables import tables
 from dutperf.results import ResultsFile
 from dutperf.results.details import Figure
-from dutperf.tables import Column, Row, Span, Table, Value, Verdict, subjects, tables
+from dutperf.tables import Column, Row, Span, Table, Value, Verdict, subjects
 from dutperf.tables.table_model import count, delay, duration, percent
 
 SAMPLES = (sample_results, delay_results, stateful_results)

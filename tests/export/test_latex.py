@@ -13,8 +13,9 @@ from timed_sample import delay_results
 
 from dutperf.export import latex
 from dutperf.export.formats import escaped
+from dutperf.procedures.all_tables import tables
 from dutperf.results import ResultsFile
-from dutperf.tables import Column, Row, Table, Value, subjects, tables
+from dutperf.tables import Column, Row, Table, Value, subjects
 from dutperf.tables.table_model import count, duration, percent
 
 

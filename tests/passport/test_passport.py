@@ -32,6 +32,7 @@ from dutperf.passport.keeping import (
 )
 from dutperf.passport.making import Maker, default_grid, opened_at_fps
 from dutperf.passport.measuring import OPENED_AT_FPS, SHORT, Pace, cell_of
+from dutperf.procedures.all_tables import tables
 from dutperf.procedures.passport_use import (
     beside_passport,
     entries_of,
@@ -54,7 +55,7 @@ from dutperf.results.passport import (
 from dutperf.run.campaign_run import run_campaign
 from dutperf.run.local_executor import Surroundings
 from dutperf.simulation.fake_engine import FakeEngine, lossy, perfect, step
-from dutperf.tables import subjects, tables
+from dutperf.tables import subjects
 
 RING = Testbed.model_validate(
     {

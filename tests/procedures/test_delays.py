@@ -7,7 +7,7 @@ from planning import Recording, cell, spoilt
 
 from dutperf.procedures.delays import PDV, Reading
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.measurements import MEASUREMENTS
+from dutperf.procedures.measurements import METHODS
 from dutperf.protocol import Histogram
 from dutperf.results import CellResult, Figure, Measure
 from dutperf.results.units import in_unit
@@ -38,7 +38,7 @@ def measured(
     recording = Recording(engine)
     given = short | tagged | keys
     wanted = cell(procedure=procedure, **given)
-    return MEASUREMENTS[wanted.procedure].measure(
+    return METHODS[wanted.procedure].trials.measure(
         recording.runner, wanted, LOAD
     ), recording
 

@@ -14,7 +14,7 @@ from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.procedures import stall_filter
 from dutperf.procedures.delays import Quantity, Reading
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.measurements import MEASUREMENTS
+from dutperf.procedures.measurements import METHODS
 from dutperf.procedures.trials import Ask
 from dutperf.protocol import (
     NOTHING,
@@ -99,7 +99,7 @@ def measured(
     tagged = {"first_tag_s": 2, "tags": 2000} if procedure == "latency" else {}
     keys = {"trial_duration_s": 4, "repeats": repeats, "rate_fps": 1000, **tagged}
     wanted = cell(procedure=procedure, **keys)
-    return MEASUREMENTS[wanted.procedure].measure(
+    return METHODS[wanted.procedure].trials.measure(
         recording.runner, wanted, LOAD
     ), recording
 

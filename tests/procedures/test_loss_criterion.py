@@ -12,7 +12,7 @@ from dutperf.procedures.loss_criterion import (
     loss_percent,
 )
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.measurements import MEASUREMENTS
+from dutperf.procedures.measurements import METHODS
 from dutperf.procedures.trials import Ask
 from dutperf.protocol import Side
 from dutperf.results import CellResult, TimeoutLoss
@@ -36,7 +36,7 @@ def measured(
 ) -> tuple[CellResult, Recording]:
     recording = Recording(engine)
     wanted = cell(procedure=procedure, max_rate_fps=None, **keys)
-    return MEASUREMENTS[wanted.procedure].measure(
+    return METHODS[wanted.procedure].trials.measure(
         recording.runner, wanted, MAX
     ), recording
 

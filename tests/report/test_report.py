@@ -18,10 +18,10 @@ from report_sample import (
     trial,
 )
 
+from dutperf.charts.text import MISSING, NBSP
 from dutperf.errors import InputError
 from dutperf.protocol import Reason
 from dutperf.report import write_report
-from dutperf.report.text import MISSING, NBSP
 from dutperf.results import ResultsFile
 
 

@@ -11,16 +11,17 @@ from burst_sample import burst_results
 from report_page import Page
 from report_sample import sample_environment, store
 
+from dutperf.charts.cells import CellView, finished_cell
+from dutperf.charts.rate_charts import search_chart
+from dutperf.charts.repeat_charts import rate_repeats_chart
+from dutperf.charts.text import NBSP, shown
 from dutperf.cli.failures import PatientConsole
 from dutperf.cli.summary import show_summary
-from dutperf.report.cells import CellView, finished_cell
+from dutperf.procedures.all_tables import result_tables
 from dutperf.report.page import write_report
-from dutperf.report.rate_charts import search_chart
-from dutperf.report.repeat_charts import rate_repeats_chart
 from dutperf.report.summary import headline
-from dutperf.report.text import NBSP, shown
 from dutperf.results import ResultsFile
-from dutperf.tables import Verdict, result_tables, subjects
+from dutperf.tables import Verdict, subjects
 
 # One in service, 999 that wait, and a fifth of the burst leaves meanwhile.
 LONGEST = 1250

@@ -14,9 +14,8 @@ from report_sample import (
 )
 from told_cells import retyped
 
-from dutperf.protocol import VerdictKind
-from dutperf.report import text
-from dutperf.report.cells import (
+from dutperf.charts import text
+from dutperf.charts.cells import (
     FAILED,
     INVALID,
     MEASURED,
@@ -24,8 +23,9 @@ from dutperf.report.cells import (
     finished_cell,
     open_cell,
 )
+from dutperf.charts.text import MISSING, NBSP
+from dutperf.protocol import VerdictKind
 from dutperf.report.summary import headline
-from dutperf.report.text import MISSING, NBSP
 from dutperf.results import CellResult, overall
 from dutperf.results.rate_results import DamageFigure, WireRate
 from dutperf.tables import Value

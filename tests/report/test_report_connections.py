@@ -8,9 +8,9 @@ from connection_sample import POLICY, WORDS, cells, stateful_results
 from report_page import Page
 from report_sample import sample_environment, store
 
+from dutperf.charts.cells import finished_cell
+from dutperf.charts.connection_views import connection_views
 from dutperf.report import write_report
-from dutperf.report.cells import finished_cell
-from dutperf.report.connection_views import connection_views
 
 
 def page(tmp_path: Path) -> Page:

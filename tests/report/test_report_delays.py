@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from timed_sample import BURST_RUNS, timed_trial
 
-from dutperf.protocol import Histogram, TagResult
-from dutperf.report.chart import SignedScale
-from dutperf.report.delay_charts import delay_charts, end_with_room, variation_charts
-from dutperf.report.delay_views import (
+from dutperf.charts.chart import SignedScale
+from dutperf.charts.delay_charts import delay_charts, end_with_room, variation_charts
+from dutperf.charts.delay_views import (
     MAX_POINTS,
     even_edges,
     marks_of,
@@ -23,7 +22,8 @@ from dutperf.report.delay_views import (
     spread_of,
     spread_of_tags,
 )
-from dutperf.report.text import NBSP, delay_ns
+from dutperf.charts.text import NBSP, delay_ns
+from dutperf.protocol import Histogram, TagResult
 
 delays = st.lists(st.integers(0, 10**9), min_size=1, max_size=300)
 signed = st.lists(st.integers(-(10**9), 10**9), min_size=1, max_size=300)

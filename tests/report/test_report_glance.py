@@ -8,11 +8,11 @@ from comparison_sample import loss
 from report_sample import all_sizes, sample_environment, sample_results, store
 from told_cells import retyped
 
-from dutperf.report.cells import CellView, finished_cell
+from dutperf.charts.cells import CellView, finished_cell
+from dutperf.charts.text import NBSP
 from dutperf.report.page import cells_of
 from dutperf.report.source import Source, read_source
 from dutperf.report.summary import Card, cards_of
-from dutperf.report.text import NBSP
 from dutperf.report.trust import TrustRow, trust_rows
 from dutperf.results import ResultsFile
 from dutperf.results.rate_results import Derived

@@ -24,14 +24,14 @@ from timed_sample import (
 )
 from told_cells import cell_of, retyped
 
+from dutperf.charts.cells import INVALID, MEASURED, finished_cell, open_cell
+from dutperf.charts.loss_charts import frame_loss_chart
+from dutperf.charts.rate_charts import frame_rate_chart, search_chart
+from dutperf.charts.repeat_charts import repeats_chart
+from dutperf.charts.text import NBSP, delay_ns
 from dutperf.protocol import Reason, VerdictKind
 from dutperf.report import write_report
-from dutperf.report.cells import INVALID, MEASURED, finished_cell, open_cell
-from dutperf.report.loss_charts import frame_loss_chart
-from dutperf.report.rate_charts import frame_rate_chart, search_chart
-from dutperf.report.repeat_charts import repeats_chart
 from dutperf.report.summary import headline
-from dutperf.report.text import NBSP, delay_ns
 from dutperf.report.timing import cell_timeout_chart
 from dutperf.results import CellResult, DirectionLoss, ResultsFile, TimeoutLoss
 from dutperf.results.rate_results import Load

@@ -9,15 +9,16 @@ from recovery_sample import outage_results
 from report_page import Page
 from report_sample import sample_environment, store
 
+from dutperf.charts.cells import CellView, finished_cell
+from dutperf.charts.text import NBSP, shown
+from dutperf.procedures.all_tables import result_tables, tables
+from dutperf.procedures.outage.show import panel
 from dutperf.query.figures import figures_of
-from dutperf.report.cells import CellView, finished_cell
 from dutperf.report.page import write_report
-from dutperf.report.recovery_views import outage_views
 from dutperf.report.summary import headline
-from dutperf.report.text import NBSP, shown
 from dutperf.results import ResultsFile, closing
 from dutperf.results.details import Action
-from dutperf.tables import Verdict, result_tables, subjects, tables
+from dutperf.tables import Verdict, subjects
 
 
 @cache
@@ -81,7 +82,7 @@ def test_no_outage_is_less_than_an_interval() -> None:
 
 
 def test_the_chart_shows_when_the_hook_ran() -> None:
-    (found,) = outage_views([view(acted())])
+    found = panel(view(acted()))
     for chart in found.charts:
         marks = [s["x0"] for s in chart.layout["shapes"] if s["type"] == "line"]
         assert marks == [1.1, 1.3]

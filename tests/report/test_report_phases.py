@@ -8,8 +8,8 @@ from report_page import Page
 from report_sample import all_sizes, sample_environment, store, throughput_cell, trial
 from told_cells import retyped
 
+from dutperf.charts.cells import finished_cell
 from dutperf.report import write_report
-from dutperf.report.cells import finished_cell
 from dutperf.report.source import read_source
 from dutperf.results import CellResult, TrialRecord
 from dutperf.tables import Value

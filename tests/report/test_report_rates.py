@@ -8,9 +8,9 @@ from report_page import Page
 from report_sample import all_sizes, on_media, sample_environment, store
 from told_cells import retyped
 
+from dutperf.charts.cells import CellView, finished_cell
+from dutperf.charts.rate_charts import frame_rate_chart, maxima
 from dutperf.report import write_report
-from dutperf.report.cells import CellView, finished_cell
-from dutperf.report.rate_charts import frame_rate_chart, maxima
 from dutperf.results import ResultsFile
 from dutperf.tables.rate_tables import rate_rows
 

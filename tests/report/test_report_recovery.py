@@ -11,16 +11,17 @@ from recovery_sample import LATE_NS, SECOND, recovery_results
 from report_page import Page
 from report_sample import sample_environment, store
 
+from dutperf.charts.cells import CellView, finished_cell
+from dutperf.charts.text import NBSP, shown
 from dutperf.cli.failures import PatientConsole
 from dutperf.cli.summary import show_summary
+from dutperf.procedures.all_tables import result_tables, tables
+from dutperf.procedures.system_recovery.show import panel
 from dutperf.query.figures import figures_of
-from dutperf.report.cells import CellView, finished_cell
 from dutperf.report.page import write_report
-from dutperf.report.recovery_views import recovery_views
 from dutperf.report.summary import headline
-from dutperf.report.text import NBSP, shown
 from dutperf.results import ResultsFile, closing
-from dutperf.tables import Verdict, result_tables, subjects, tables
+from dutperf.tables import Verdict, subjects
 
 
 @cache
@@ -97,7 +98,7 @@ def test_the_card_has_a_time() -> None:
 
 
 def test_the_charts_are_around_the_fall() -> None:
-    (found,) = recovery_views([view(late())])
+    found = panel(view(late()))
     assert [chart.id.rpartition("-")[2] for chart in found.charts] == [
         "forward",
         "reverse",

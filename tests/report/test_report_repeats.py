@@ -13,11 +13,11 @@ from report_sample import (
     throughput_cell,
 )
 
-from dutperf.report.cells import CellView, finished_cell
+from dutperf.charts.cells import CellView, finished_cell
+from dutperf.charts.repeat_charts import rate_repeats_chart
+from dutperf.charts.text import NBSP, sentence
 from dutperf.report.page import write_report
-from dutperf.report.repeat_charts import rate_repeats_chart
 from dutperf.report.summary import Card, headline
-from dutperf.report.text import NBSP, sentence
 from dutperf.results import CellResult, Finding, ValueGroup
 from dutperf.results.closing_words import DOUBTS
 from dutperf.results.rate_results import FindingKind

@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from timed_sample import BURST, INTERVALS, timed_trial
 
-from dutperf.protocol import Series
-from dutperf.protocol.tagging import tagged_frames
-from dutperf.report.chart import Chart
-from dutperf.report.loss_charts import (
+from dutperf.charts.chart import Chart
+from dutperf.charts.loss_charts import (
     MAX_INTERVALS,
     intervals_of,
     loss_sentence,
     run_classes,
 )
-from dutperf.report.text import NBSP
-from dutperf.report.time_charts import runs_chart, tag_times_s, time_charts
+from dutperf.charts.text import NBSP
+from dutperf.charts.time_charts import runs_chart, tag_times_s, time_charts
+from dutperf.protocol import Series
+from dutperf.protocol.tagging import tagged_frames
 from dutperf.report.timing import trial_timeout_chart
 
 MS = 1_000_000

@@ -8,11 +8,11 @@ from report_page import Page
 from report_sample import all_sizes, sample_environment, store, throughput_cell
 from told_cells import retyped
 
+from dutperf.charts.cells import finished_cell
+from dutperf.charts.scalability_charts import growth_charts
+from dutperf.charts.text import MISSING, shown
 from dutperf.procedures.scalability import scalability
 from dutperf.report import write_report
-from dutperf.report.cells import finished_cell
-from dutperf.report.scalability_charts import growth_charts
-from dutperf.report.text import MISSING, shown
 from dutperf.results import CellResult, ResultsFile
 from dutperf.tables import Entry, Verdict
 from dutperf.tables.scalability_tables import Growth, growths

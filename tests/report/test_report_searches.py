@@ -10,13 +10,13 @@ from report_page import Page
 from report_sample import sample_environment, store, throughput_cell, trial
 from told_cells import retyped
 
+from dutperf.charts.cells import CellView, finished_cell
+from dutperf.charts.rate_charts import search_chart
+from dutperf.charts.trial_views import search_paths
 from dutperf.protocol import Reason, VerdictKind
 from dutperf.report import write_report
-from dutperf.report.cells import CellView, finished_cell
-from dutperf.report.rate_charts import search_chart
 from dutperf.report.summary import headline
 from dutperf.report.timing import TrialTiming, _result_trial
-from dutperf.report.trial_views import search_paths
 from dutperf.results import (
     CellResult,
     GoalResult,

@@ -6,7 +6,7 @@ import pytest
 from report_page import Page
 from report_sample import sample_environment, sample_results, trial
 
-from dutperf.report.cells import open_cell
+from dutperf.charts.cells import open_cell
 from dutperf.report.page import cells_of, render
 from dutperf.report.source import Source, read_source
 from dutperf.results import (
@@ -113,7 +113,7 @@ def test_lines_of_a_chart_do_not_join_testbeds(page: Page) -> None:
 def test_with_one_testbed_it_is_not_named_with_each_cell() -> None:
     results = sample_results()
     cells = [cell.model_copy(update={"place": HERE}) for cell in results.cells]
-    from dutperf.report.cells import finished_cell
+    from dutperf.charts.cells import finished_cell
 
     assert all(", at " not in finished_cell(cell, ()).title for cell in cells)
 

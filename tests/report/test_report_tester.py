@@ -13,6 +13,9 @@ from report_sample import (
     trial,
 )
 
+from dutperf.charts import tester, text
+from dutperf.charts.tester import lag_of, verdict_on
+from dutperf.charts.trial_views import loss, offered, reasons, search_paths, totals
 from dutperf.protocol import (
     DriverCounter,
     Histogram,
@@ -22,9 +25,6 @@ from dutperf.protocol import (
     Stall,
     VerdictKind,
 )
-from dutperf.report import tester, text
-from dutperf.report.tester import lag_of, verdict_on
-from dutperf.report.trial_views import loss, offered, reasons, search_paths, totals
 from dutperf.report.trust import environment_rows
 from dutperf.results import TrialRecord
 from dutperf.results.trial_record import DeviceDrops

@@ -9,10 +9,10 @@ from report_page import Page
 from report_sample import sample_environment, store, trial
 from timed_sample import BURST, timed_results
 
+from dutperf.charts.cells import finished_cell, open_cell
+from dutperf.charts.delay_views import spread_of
+from dutperf.charts.text import delay_ns
 from dutperf.report import write_report
-from dutperf.report.cells import finished_cell, open_cell
-from dutperf.report.delay_views import spread_of
-from dutperf.report.text import delay_ns
 from dutperf.report.timing import timings_of
 from dutperf.results import ResultsFile
 

@@ -10,7 +10,7 @@ from planning import TESTBED, Recording, campaign, cell, spec
 from dutperf.config import expand
 from dutperf.errors import InputError
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.measurements import MEASUREMENTS
+from dutperf.procedures.measurements import METHODS
 from dutperf.procedures.throughput import measure_throughput
 from dutperf.run.estimate import estimate
 from dutperf.simulation.fake_engine import FakeEngine, step
@@ -38,7 +38,7 @@ def test_a_device_of_half_the_maximum_takes_as_many_trials_as_estimated(
 ) -> None:
     what = cell(**keys)
     recording = Recording(FakeEngine(step(500_000)))
-    MEASUREMENTS[what.procedure].measure(
+    METHODS[what.procedure].trials.measure(
         recording.runner, what, MaxRate(1_000_000, "set")
     )
     (expected,) = estimate([what])

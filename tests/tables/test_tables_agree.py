@@ -20,6 +20,7 @@ from told_cells import retyped
 
 from dutperf.cli.failures import PatientConsole
 from dutperf.cli.table_print import show_table
+from dutperf.procedures.all_tables import tables
 from dutperf.procedures.scalability import scalability
 from dutperf.report import write_report
 from dutperf.results import (
@@ -32,7 +33,7 @@ from dutperf.results import (
     overall,
 )
 from dutperf.results.rate_results import DamageFigure
-from dutperf.tables import Table, subjects, tables
+from dutperf.tables import Table, subjects
 
 WIDE = 2000
 _FIGURE = re.compile(r"\d[\d,.]*")

@@ -16,8 +16,9 @@ from typing import Any
 from every_procedure import CASES
 
 from dutperf.export.formats import csv_table
+from dutperf.procedures.all_tables import tables
 from dutperf.results import CellResult, ResultsFile, TrialRecord
-from dutperf.tables import subjects, tables
+from dutperf.tables import subjects
 
 FOLDER = Path(__file__).parents[1] / "kept"
 Json = dict[str, Any]

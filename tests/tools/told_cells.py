@@ -8,14 +8,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from dutperf.catalogue import ProcedureName, names_of
+from dutperf.catalogue import PROCEDURES, ProcedureName
 from dutperf.model.cell import Cell
 from dutperf.model.specs import SPECS
 from dutperf.model.stateful_keys import Stateful
 from dutperf.model.traffic import Traffic
 from dutperf.results import CellResult
 
-_CONNECTIONS = names_of("connections")
+_CONNECTIONS = [n for n, p in PROCEDURES.items() if p.family == "connections"]
 _TOLD_OTHERWISE = {"procedure", "traffic", "stateful", "ip", "flows", "repeats"}
 _TOLD_OTHERWISE |= {"direction", "frame_size", "max_repeats", "interval_width"}
 _NEEDED: dict[str, dict[str, object]] = {

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from rich.text import Text
 
-from dutperf.catalogue import PROCEDURES, names_of
+from dutperf.catalogue import PROCEDURES
 from dutperf.cli.dry_run import span
 from dutperf.cli.failures import PatientConsole
 from dutperf.cli.live_lines import WIDTH, LiveLines
@@ -99,7 +99,7 @@ class CellState:
     @property
     def _in_frames(self) -> bool:
         cell = self._cell
-        return cell is not None and cell.cell.procedure in names_of("burst search")
+        return cell is not None and cell.cell.family == "burst search"
 
     def _asked(self, record: TrialRecord) -> float:
         """The rate of a trial; of a burst its length in frames."""

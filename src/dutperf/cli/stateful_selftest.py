@@ -9,7 +9,6 @@ import typer
 from rich.table import Table
 
 from dutperf.bench.stateful_limits import (
-    DIRECTIONS,
     SelftestSettings,
     fell_short,
     run_selftest,
@@ -20,11 +19,12 @@ from dutperf.cli.measuring import watched
 from dutperf.cli.summary import show_json
 from dutperf.cli.table_print import entry_text
 from dutperf.model.frames import version_of
+from dutperf.model.specs import ConnectionRateSpec
 from dutperf.results import CellResult, ResultsFile, spread_of, valued
 from dutperf.tables.table_model import count
 
 _ROWS = {
-    "connection-rate": "phase 1: each frame another four-tuple, learned",
+    "phase 1": "phase 1: each frame another four-tuple, learned",
     "both": "phase 2, both directions, per direction",
     "forward": "phase 2, initiator to responder",
     "reverse": "phase 2, responder to initiator",
@@ -70,11 +70,9 @@ def _table(cells: Sequence[CellResult]) -> Table:
 def _rows(cells: Sequence[CellResult]) -> Iterator[list[str]]:
     for key, words in _ROWS.items():
         for cell in cells:
-            if key not in {cell.procedure, cell.cell.direction}:
-                continue
-            if key in DIRECTIONS and cell.procedure == "connection-rate":
-                continue
-            yield [words, *_figures(cell)]
+            is_phase1 = isinstance(cell.cell.spec, ConnectionRateSpec)
+            if key == ("phase 1" if is_phase1 else cell.cell.direction):
+                yield [words, *_figures(cell)]
 
 
 def _figures(cell: CellResult) -> list[str]:

@@ -9,6 +9,7 @@ from dutperf import stats
 from dutperf.cli.failures import PatientConsole
 from dutperf.cli.json_print import print_json
 from dutperf.cli.table_print import show_table
+from dutperf.procedures.all_tables import tables
 from dutperf.results import (
     CellResult,
     DelayRecord,
@@ -21,7 +22,7 @@ from dutperf.results import (
 )
 from dutperf.results.units import duration, whole
 from dutperf.results.words import beside_sentence, damage_sentence, management_sentence
-from dutperf.tables import Table, subjects, tables
+from dutperf.tables import Table, subjects
 
 
 def show_json(
@@ -118,7 +119,7 @@ def _named(results: ResultsFile) -> list[str]:
     return [
         f"{cell.id}: {cell.result.quantity}"
         for cell in subjects(results)
-        if cell.procedure == "throughput" and cell.result and cell.judged
+        if cell.family == "rate search" and cell.result and cell.judged
     ]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from dutperf.catalogue import names_of
 from dutperf.cli.failures import PatientConsole
 from dutperf.cli.trial_words import ROLES, STYLES, judged_kind
 from dutperf.procedures.events import (
@@ -45,7 +44,7 @@ class TrialLines:
             case CellStarted(cell, index, count):
                 self.cell = event
                 self._usual_s = cell.spec.trial_duration_s
-                self._in_frames = cell.procedure in names_of("burst search")
+                self._in_frames = cell.family == "burst search"
                 if self._wanted:
                     told = f"{self._name}[{index}/{count}] {cell.id}"
                     self._console.print(

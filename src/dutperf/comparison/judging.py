@@ -16,9 +16,9 @@ from typing import Literal, NamedTuple
 
 from dutperf import stats
 from dutperf.catalogue import PROCEDURES
+from dutperf.charts.cells import CellView
 from dutperf.comparison.readings import Key, Reading, Run
 from dutperf.comparison.sides import Side, another_measure
-from dutperf.report.cells import CellView
 from dutperf.results import CellResult
 from dutperf.results.units import whole
 
@@ -78,7 +78,7 @@ class Compared:
     @property
     def unit(self) -> Literal["%", "percentage points"]:
         """Of its change."""
-        return "percentage points" if self.cell.procedure == "frame-loss" else "%"
+        return "percentage points" if self.cell.unit == "percent" else "%"
 
     @property
     def better(self) -> Literal["higher", "lower"]:

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dutperf.catalogue import PROCEDURES, Unit
+from dutperf.charts.cells import CellView
 from dutperf.procedures.scalability import delay_samples, samples_of
-from dutperf.report.cells import CellView
 from dutperf.report.page import cells_of
 from dutperf.report.source import Source
 from dutperf.results import CellResult, Measure
 from dutperf.results.rate_results import FindingKind
 from dutperf.stats import Sample
-from dutperf.tables import DELAYS, DOUBTS, Entry, Verdict
+from dutperf.tables import DOUBTS, Entry, Verdict
 from dutperf.tables.delay_tables import delay_entry
 
 
@@ -55,7 +55,7 @@ def readings(cell: CellView) -> Iterator[Reading]:
     elif cell.state == "invalid":
         why = f"invalid: {result.reasons[0].message}" if result.reasons else "invalid"
         yield Reading("", unit, Verdict("invalid"), why_not=why, is_missing=True)
-    elif cell.procedure in DELAYS:
+    elif cell.family == "fixed load":
         yield from (_of_measure(cell, result, each) for each in result.measures)
     else:
         shown: Entry = cell.figure if cell.measured else Verdict(cell.state)

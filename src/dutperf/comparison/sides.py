@@ -15,11 +15,11 @@ from pathlib import Path
 
 from dutperf import stats
 from dutperf.catalogue import PROCEDURES
+from dutperf.charts.cells import CellView
 from dutperf.comparison.readings import Key, Reading, Run, cells_by_key, readings
 from dutperf.errors import DutperfError, InputError
 from dutperf.query.places import Found, LocalPlace
 from dutperf.query.rows import moment
-from dutperf.report.cells import CellView
 from dutperf.report.source import Source, read_source
 from dutperf.results import CellResult
 from dutperf.results.model import comparable
@@ -210,10 +210,10 @@ def _words(key: str, old: object, new: object) -> str:
 
 def _rate_of(cell: CellResult) -> float | None:
     """The rate that a loss or a burst is of; None: it is of none."""
-    if cell.procedure == "frame-loss" and cell.points:
+    if cell.family == "load sweep" and cell.points:
         return max(cell.points, key=lambda point: point.load_percent).load_fps
     rate = cell.parameters.get("max_load_fps")
-    is_rate = cell.procedure == "back-to-back" and isinstance(rate, int | float)
+    is_rate = cell.family == "burst search" and isinstance(rate, int | float)
     return float(rate) if is_rate and rate is not None else None
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from dutperf.catalogue import PROCEDURES
 from dutperf.config.flows import directions, ends
 from dutperf.config.sizes import cell_versions, listed_sizes, most_header_bytes
 from dutperf.model.cell import Cell
@@ -287,18 +288,13 @@ def _gateway(stateful: Stateful) -> list[Deviation]:
     return found
 
 
-_DELAYS = {
-    "latency": "RFC 8219 7.2",
-    "pdv": "RFC 8219 7.3.1",
-    "ipdv": "RFC 8219 7.3.2",
-}
-
-
 def _delay_rfc(cell: Cell) -> str | None:
     """Where the procedure is defined, if it is about delays."""
     if is_rfc2544_latency(cell):
         return "RFC 2544 26.2"
-    return _DELAYS.get(cell.procedure)
+    if not isinstance(cell.spec, FixedLoadKeys):
+        return None
+    return f"RFC 8219 {PROCEDURES[cell.procedure].sections['RFC 8219']}"
 
 
 def is_rfc2544_latency(cell: Cell) -> bool:
@@ -326,14 +322,7 @@ def other_load(cell: Cell, actual: str) -> Deviation:
 
 def lower_bound(cell: Cell, actual: str) -> Deviation:
     """That the limit of the device was not reached, but ``actual``."""
-    rfc, rule = {
-        "connection-rate": ("RFC 9693 4.5", "the device's maximum rate"),
-        "table-capacity": ("RFC 9693 4.9", "the device's capacity"),
-        "back-to-back": ("RFC 9004 6.2", "a longest burst below the longest tried"),
-    }.get(
-        cell.procedure,
-        ("RFC 2544 26.1", "the fastest rate at which the device loses no frame"),
-    )
+    rfc, rule = PROCEDURES[cell.procedure].limit
     return Deviation(rfc, rule, actual, "text")
 
 

@@ -17,6 +17,7 @@ from dutperf.config.testbed import Testbed
 from dutperf.model.fields import KeyedError, Keys, dotted
 from dutperf.model.frames import translates
 from dutperf.model.hosts import AddressSet, BitField, number
+from dutperf.model.specs import OutageSpec
 from dutperf.model.traffic import PortPattern
 from dutperf.protocol import DirectionName, Side, port_name
 from dutperf.protocol.stream_parts import differing_bits
@@ -84,7 +85,7 @@ def check_paths(testbed: Testbed, cell: Cell) -> None:
         (("stateful",), cell.stateful, "connections are opened"),
         (("ip",), translates(cell.ip), "translation is measured"),
         (("traffic", "routes"), cell.traffic.routes != "static", "routes are told"),
-        (("procedure",), cell.procedure == "outage", "outages are measured"),
+        (("procedure",), isinstance(cell.spec, OutageSpec), "outages are measured"),
     ):
         if is_asked:
             raise KeyedError(

@@ -7,23 +7,24 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
 
-from dutperf.catalogue import PROCEDURES, ProcedureName
+from dutperf.catalogue import Procedure
+from dutperf.charts.text import STYLE
 from dutperf.errors import InputError
+from dutperf.procedures.all_tables import tables
 from dutperf.query.figures import StoredFigure, figures_of, stored_cells
 from dutperf.query.rows import moment
 from dutperf.report.page import cells_of
 from dutperf.report.source import Source
-from dutperf.report.text import STYLE
 from dutperf.tables import (
     Column,
     Entry,
     Span,
     Style,
+    Subject,
     Table,
     Value,
     Verdict,
     state_word,
-    tables,
 )
 from dutperf.visible import csv_lines, visible
 
@@ -262,19 +263,6 @@ _UNITS: Mapping[str, tuple[str, float]] = {
     "connections": ("connections", 1),
 }
 """Base units, and how many of ours one is."""
-_NAMES: Mapping[ProcedureName, str] = {
-    "throughput": "throughput",
-    "frame-loss": "frame_loss",
-    "back-to-back": "longest_burst",
-    "latency": "latency",
-    "pdv": "pdv",
-    "ipdv": "ipdv",
-    "system-recovery": "system_recovery",
-    "outage": "outage",
-    "connection-rate": "connection_establishment",
-    "table-capacity": "table_capacity",
-    "teardown-rate": "connection_teardown",
-}
 
 
 @dataclass(frozen=True)
@@ -312,17 +300,19 @@ Sample = tuple[_Metric, dict[str, str], float]
 def _figures(source: Source) -> Iterator[Sample]:
     for cell in stored_cells(source):
         for figure in figures_of(cell):
-            if figure.value is not None:
+            if figure.value is not None and cell.known:
                 unit, size = _UNITS[figure.unit]
-                yield _metric(figure, unit), _told(figure), figure.value / size
+                yield (
+                    _metric(cell, cell.known, unit),
+                    _told(figure),
+                    figure.value / size,
+                )
 
 
-def _metric(figure: StoredFigure, unit: str) -> _Metric:
+def _metric(cell: Subject, known: Procedure, unit: str) -> _Metric:
     """What is judged otherwise than the RFC does has another name."""
-    procedure = figure.cell.procedure or "throughput"
-    known = PROCEDURES[procedure]
-    name, meaning = _NAMES[procedure], known.finds
-    if figure.cell.judged:
+    name, meaning = known.metric, known.finds
+    if cell.judged:
         name = f"{name}_judged"
         meaning = f"{known.title}, but judged as the label says."
     return _Metric(f"dutperf_{name}_{unit}", unit, meaning)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
 
-from dutperf.catalogue import ProcedureName
+from dutperf.catalogue import PROCEDURES, Family, ProcedureName
 from dutperf.model.fields import AUTO, Strict
 from dutperf.model.frames import IpVersions
 from dutperf.model.procedure_keys import Direction, ProcedureKeys, StreamKeys
@@ -67,6 +67,11 @@ class Cell(Strict):
     def procedure(self) -> ProcedureName:
         """Its name."""
         return self.spec.procedure
+
+    @property
+    def family(self) -> Family:
+        """Of its procedure."""
+        return PROCEDURES[self.procedure].family
 
     @property
     def ip(self) -> IpVersions:

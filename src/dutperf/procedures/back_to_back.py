@@ -19,6 +19,7 @@ from fractions import Fraction
 from functools import partial
 from statistics import stdev
 
+from dutperf.charts.cells import CellView
 from dutperf.model.cell import Cell
 from dutperf.model.rate_specs import BackToBackSpec
 from dutperf.procedures.cell_results import of_cell, of_repeats
@@ -31,6 +32,7 @@ from dutperf.procedures.conclusions import (
 from dutperf.procedures.events import IntervalNarrowed
 from dutperf.procedures.loss_criterion import loss_percent
 from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.method import Method, OnStreams
 from dutperf.procedures.searching import Evidence, NoUseError, Troubles, outcome
 from dutperf.procedures.tester_limit import MARGIN, MAX_LOWERINGS, reach_maximum
 from dutperf.procedures.trials import (
@@ -433,3 +435,10 @@ def _short_of(bursts: _Bursts) -> list[Deviation]:
             )
         )
     return found
+
+
+def _meaning(cell: CellView) -> str:
+    return f"Frames in a row{cell.each_way}, at the highest rate, without loss"
+
+
+METHOD = Method("back-to-back", OnStreams(measure_back_to_back), _meaning)

@@ -136,7 +136,7 @@ def beside_bursts(result: CellResult, cell: Cell, peak: MaxRate) -> CellResult:
     if frames is None:
         return result
     told = {"burst_frames": frames, "burst_rate_fps": peak.rate_fps}
-    found = cell.procedure == "throughput"
+    found = cell.family == "rate search"
     return result.model_copy(
         update={
             "quantity": f"{result.quantity}, in bursts of {frames:,} ({_RFC})",

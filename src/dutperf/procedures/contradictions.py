@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from dutperf.model.rate_specs import BackToBackSpec, ThroughputSpec
+from dutperf.model.specs import ConnectionRateSpec
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import Finding, FindingKind
 from dutperf.results.units import about
@@ -29,7 +30,6 @@ _ENDLESS_S = 2
 """A burst that is longer than what any buffer bridges."""
 _APART_PERCENT = 5
 """Of the frames: losses that no repeat comes closer to are not the same device's."""
-_DELAYS = ("latency", "pdv", "ipdv")
 
 Found = tuple[CellResult, FindingKind, str]
 
@@ -52,13 +52,13 @@ def with_contradictions(cells: Sequence[CellResult]) -> list[CellResult]:
 
 
 def _found(cells: Sequence[CellResult]) -> Iterator[Found]:
-    rates = [cell for cell in cells if cell.procedure == "throughput" and cell.median]
+    rates = [cell for cell in cells if cell.family == "rate search" and cell.median]
     alike: dict[object, list[CellResult]] = defaultdict(list)
     for cell in cells:
         alike[_sizes(cell), _traffic(cell)].append(cell)
     for same in alike.values():
         for rate in same:
-            if rate.procedure == "throughput" and rate.median:
+            if rate.family == "rate search" and rate.median:
                 for other in same:
                     yield from _of_two(rate, other)
         yield from _at_one_load(same)
@@ -68,11 +68,11 @@ def _found(cells: Sequence[CellResult]) -> Iterator[Found]:
 
 def _of_two(rate: CellResult, other: CellResult) -> Iterator[Found]:
     """A throughput, and what else was measured with the same frames."""
-    if other.procedure == "frame-loss":
+    if other.family == "load sweep":
         found = _of_curve(rate, other)
-    elif other.procedure in _DELAYS:
+    elif other.family == "fixed load":
         found = "contradiction", _lost_with_delays(rate, other)
-    elif other.procedure == "back-to-back":
+    elif other.family == "burst search":
         found = "contradiction", _bursts_above(rate, other)
     else:
         return
@@ -180,7 +180,7 @@ def _lost(cell: CellResult) -> Iterator[_Lost]:
         if known:
             yield _Lost(cell, point.load_fps, min(known), max(known))
     sent = sum(count.sent for count in cell.frames)
-    if cell.procedure in _DELAYS and cell.load and sent:
+    if cell.family == "fixed load" and cell.load and sent:
         percent = 100 * sum(count.lost for count in cell.frames) / sent
         yield _Lost(cell, cell.load.rate_fps, percent, percent)
 
@@ -206,8 +206,9 @@ def _used(cell: CellResult) -> int:
     opened = cell.cell.stateful
     if opened is None or not cell.median:
         return 0
-    is_rate = cell.procedure == "throughput" and not _tolerated_percent(cell)
-    validated = cell.procedure == "connection-rate" and opened.alpha
+    is_rate = cell.family == "rate search" and not _tolerated_percent(cell)
+    is_opening = isinstance(cell.cell.spec, ConnectionRateSpec)
+    validated = is_opening and opened.alpha
     return opened.connections if is_rate or validated else 0
 
 

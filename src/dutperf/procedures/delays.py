@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, NamedTuple
 
 from dutperf import stats
+from dutperf.catalogue import ProcedureName
 from dutperf.model.cell import Cell
 from dutperf.model.specs import LatencySpec
 from dutperf.procedures.cell_results import of_cell
@@ -28,6 +30,7 @@ from dutperf.procedures.fixed_load import (
     valid_results,
 )
 from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.method import Method, OnStreams
 from dutperf.procedures.stall_filter import moved, rejudged_by
 from dutperf.procedures.trials import Ask, Trials, distinct
 from dutperf.protocol import (
@@ -43,6 +46,9 @@ from dutperf.results.model import CellResult
 from dutperf.results.rate_results import RepeatResult
 from dutperf.results.units import in_unit
 from dutperf.results.words import rare_share_ns, usual_share_ns
+from dutperf.tables.delay_tables import delay_table, frames_table
+from dutperf.tables.subject import Subject
+from dutperf.tables.table_model import Table
 
 DEFINITION = (
     "one-way delay of a frame: from right before the tester's call that sent it to "
@@ -417,3 +423,24 @@ def ipdv_plan(_cell: Cell) -> DelayPlan:
         (MOST, MEDIAN, IPDV_LEAST),
         "smallest and largest exact, the median rounded up by {rounding} at most",
     )
+
+
+def _method(
+    name: ProcedureName, plan: Callable[[Cell], DelayPlan], samples: str
+) -> Method:
+    return Method(
+        name,
+        OnStreams(partial(measure_delays, plan)),
+        table=partial(delay_table, samples=samples),
+        tables=_tables,
+    )
+
+
+def _tables(cell: Subject) -> Iterator[Table]:
+    if cell.result and cell.result.frames:
+        yield frames_table(cell)
+
+
+LATENCY_METHOD = _method("latency", latency_plan, "tags")
+PDV_METHOD = _method("pdv", pdv_plan, "frames")
+IPDV_METHOD = _method("ipdv", ipdv_plan, "pairs")

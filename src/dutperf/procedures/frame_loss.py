@@ -29,6 +29,7 @@ from dutperf.procedures.loss_criterion import (
     timeout_losses,
 )
 from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.method import Method, OnStreams
 from dutperf.procedures.tester_limit import MARGIN, reach_maximum
 from dutperf.procedures.trials import (
     Ask,
@@ -241,3 +242,6 @@ def _not_around(reached: MaxRate) -> Reason:
         message=f"100 % is {reached.words}, {reached.rate_fps:,} fps, because "
         f"{reached.shortfall}",
     )
+
+
+METHOD = Method("frame-loss", OnStreams(measure_frame_loss))

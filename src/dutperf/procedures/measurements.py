@@ -1,51 +1,29 @@
-"""How each procedure is measured: what the catalogue names, by its name."""
+"""Every procedure's method, by the name that the catalogue has."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Mapping
 
 from dutperf.catalogue import ProcedureName
-from dutperf.model.cell import Cell
-from dutperf.procedures.back_to_back import measure_back_to_back
-from dutperf.procedures.delays import ipdv_plan, latency_plan, measure_delays, pdv_plan
-from dutperf.procedures.frame_loss import measure_frame_loss
-from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.outage import measure_outage
-from dutperf.procedures.stateful.connection_rate import measure_connection_rate
-from dutperf.procedures.stateful.table_capacity import measure_table_capacity
-from dutperf.procedures.stateful.teardown_rate import measure_teardown_rate
-from dutperf.procedures.system_recovery import measure_system_recovery
-from dutperf.procedures.throughput import measure_throughput
-from dutperf.procedures.trials import DeviceTrials, Trials
-from dutperf.results.model import CellResult
+from dutperf.procedures import back_to_back, delays, frame_loss, throughput
+from dutperf.procedures.method import Method
+from dutperf.procedures.outage import measure as outage
+from dutperf.procedures.stateful import connection_rate, table_capacity, teardown_rate
+from dutperf.procedures.system_recovery import measure as system_recovery
 
-
-@dataclass(frozen=True)
-class OnStreams:
-    """By trials of streams, which may be phase 2 of a stateful test (RFC 9693 4.7)."""
-
-    measure: Callable[[Trials, Cell, MaxRate], CellResult]
-
-
-@dataclass(frozen=True)
-class OnConnections:
-    """By trials that are phases of a stateful test themselves."""
-
-    measure: Callable[[DeviceTrials, Cell, MaxRate], CellResult]
-
-
-MEASUREMENTS: Mapping[ProcedureName, OnStreams | OnConnections] = {
-    "throughput": OnStreams(measure_throughput),
-    "frame-loss": OnStreams(measure_frame_loss),
-    "back-to-back": OnStreams(measure_back_to_back),
-    "system-recovery": OnStreams(measure_system_recovery),
-    "outage": OnStreams(measure_outage),
-    "latency": OnStreams(partial(measure_delays, latency_plan)),
-    "pdv": OnStreams(partial(measure_delays, pdv_plan)),
-    "ipdv": OnStreams(partial(measure_delays, ipdv_plan)),
-    "connection-rate": OnConnections(measure_connection_rate),
-    "table-capacity": OnConnections(measure_table_capacity),
-    "teardown-rate": OnConnections(measure_teardown_rate),
+METHODS: Mapping[ProcedureName, Method] = {
+    each.name: each
+    for each in (
+        throughput.METHOD,
+        frame_loss.METHOD,
+        back_to_back.METHOD,
+        system_recovery.METHOD,
+        outage.METHOD,
+        delays.LATENCY_METHOD,
+        delays.PDV_METHOD,
+        delays.IPDV_METHOD,
+        connection_rate.METHOD,
+        table_capacity.METHOD,
+        teardown_rate.METHOD,
+    )
 }

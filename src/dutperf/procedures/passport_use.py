@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from dutperf.catalogue import PROCEDURES
 from dutperf.config.flows import directions
 from dutperf.config.sizes import frame_versions
 from dutperf.model.cell import Cell
@@ -29,7 +30,6 @@ from dutperf.results.trial_record import TrialRecord
 from dutperf.results.units import in_unit
 
 _IPV6_LONGER = 20
-_OF_RATES = {"throughput", "connection-rate"}
 """Whose figure is a rate of frames; of others it is their load."""
 MOST_CONNECTIONS = 100_000
 _FREE = {
@@ -237,7 +237,7 @@ def _rate_of(result: CellResult, records: Sequence[TrialRecord]) -> float | None
     if result.cell.traffic.burst_frames:
         sent = [direction for r in valid for direction in r.request.directions]
         return max((direction.rate_fps for direction in sent), default=None)
-    if result.procedure in _OF_RATES:
+    if PROCEDURES[result.procedure].varied == "rate":
         return result.median
     return max((record.load_fps for record in valid), default=None)
 

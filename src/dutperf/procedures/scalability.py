@@ -12,16 +12,22 @@ one of the change may. All intervals of a run share the 5 %.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
 from dutperf import stats
-from dutperf.catalogue import PROCEDURES, ProcedureName
+from dutperf.catalogue import PROCEDURES
 from dutperf.model.procedure_keys import SearchedKeys
-from dutperf.model.rate_specs import BackToBackSpec
-from dutperf.model.specs import LoadKeys, TableCapacitySpec
+from dutperf.model.rate_specs import BackToBackSpec, FrameLossSpec
+from dutperf.model.specs import (
+    IpdvSpec,
+    LoadKeys,
+    PdvSpec,
+    TableCapacitySpec,
+    TeardownRateSpec,
+)
 from dutperf.procedures.delays import NO_SMALL_PART
 from dutperf.results import CellResult, DelayRecord, Figure, Measure, RepeatResult
 from dutperf.results.model import Scalability, ScalabilityPoint
@@ -33,9 +39,6 @@ from dutperf.stats import Sample
 # Each repeat is a value and the two that the truth lies between. A search knows a rate
 # to within its resolution. A delay is too large by the tester's share at most;
 # differences of delays (PDV, IPDV) are wrong by so much to either side.
-
-
-_OF_TWO_DELAYS = ("pdv", "ipdv")
 
 
 def samples_of(result: CellResult) -> tuple[list[Sample], str]:
@@ -58,7 +61,7 @@ def _resolution(result: CellResult) -> Callable[[float], float]:
 
     A relative resolution is of the rate that failed; whole rates are one apart.
     """
-    if result.procedure in ("frame-loss", "teardown-rate"):
+    if isinstance(result.cell.spec, FrameLossSpec | TeardownRateSpec):
         return lambda value: value
     timed = result.recovery or result.outage
     if timed:
@@ -104,9 +107,9 @@ def _delay_sample(
         return Sample(math.inf, math.inf, math.inf)
     value = figure.value
     share_ns = float(known.usual_bound_ns or known.bound_ns)
-    if result.procedure != "ipdv":
+    if not isinstance(result.cell.spec, IpdvSpec):
         share_ns = min(share_ns, NO_SMALL_PART * value)
-    above_ns = share_ns if result.procedure in _OF_TWO_DELAYS else 0.0
+    above_ns = share_ns if isinstance(result.cell.spec, PdvSpec | IpdvSpec) else 0.0
     if figure.below_ns is not None:
         return Sample(value, 0.0, max(value, figure.below_ns) + above_ns, "upper")
     if figure.at_most:
@@ -122,16 +125,6 @@ _VARIED = {
     "sources": "source addresses, the hosts of the left side (in the reverse "
     "direction destination addresses)",
 }
-
-
-_NAMES: Mapping[ProcedureName, str] = {
-    "throughput": "throughput",
-    "back-to-back": "longest burst",
-    "frame-loss": "loss at the highest load",
-    "system-recovery": "recovery time",
-    "outage": "outage",
-}
-"""Of the one value of a cell; delays have names of their own."""
 
 
 @dataclass(frozen=True)
@@ -302,11 +295,12 @@ def _compared(
 def _values(cell: CellResult) -> Iterator[_Value]:
     """Delays that were not measured have no names either."""
     valid = cell.verdict != "invalid"
-    if cell.procedure in _NAMES:
+    known = PROCEDURES[cell.procedure]
+    if known.value:
         samples = _samples(cell) if valid else ()
-        averaged = PROCEDURES[cell.procedure].statistic == "average"
+        averaged = known.statistic == "average"
         value = cell.median if valid else None
-        yield _Value(cell, _NAMES[cell.procedure], value, samples, averaged)
+        yield _Value(cell, known.value, value, samples, averaged)
         return
     streams = {measure.stream for measure in cell.measures}
     for measure in cell.measures:
@@ -333,7 +327,7 @@ def _of_delay(cell: CellResult, measure: Measure) -> tuple[stats.Sample, ...]:
 
 def _rate_fps(cell: CellResult) -> float | None:
     """A throughput is its own rate; bursts are sent at the highest."""
-    if cell.procedure == "throughput":
+    if cell.family == "rate search":
         return cell.median
     if cell.points:
         return cell.points[0].load_fps

@@ -43,9 +43,9 @@ def beside_media(
     frame loss 100 % should be that maximum.
     """
     media = media_of(cell, ports)
-    if media and result.procedure == "frame-loss":
+    if media and result.family == "load sweep":
         result = _with_lower_maximum(result, media)
-    if result.procedure != "throughput" or result.median is None:
+    if result.family != "rate search" or result.median is None:
         return result.model_copy(update={"media": media})
     if media and result.verdict == "pass":
         share = result.median * 100 / media.rate_fps

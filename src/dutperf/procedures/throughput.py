@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from dutperf import stats
+from dutperf.charts.cells import CellView
+from dutperf.charts.text import shown, whole
 from dutperf.model.cell import Cell
 from dutperf.procedures import cpu_contention
 from dutperf.procedures.cell_results import of_cell, of_repeats
@@ -33,6 +35,7 @@ from dutperf.procedures.loss_criterion import (
     timeout_losses,
 )
 from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.method import Method, OnStreams
 from dutperf.procedures.searching import (
     AskedTrial,
     Evidence,
@@ -71,6 +74,7 @@ from dutperf.results.trial_record import TrialRecord
 from dutperf.results.words import withdrawn_words
 from dutperf.search import Outcome, SearchResult
 from dutperf.search.strategies import Found, Strategy
+from dutperf.tables.table_model import derived
 
 # How fast a device is but for the frames that it damages: another search, once.
 #
@@ -424,3 +428,16 @@ def _enough(cell: Cell, repeats: Sequence[RepeatResult]) -> bool:
     if not cell.auto:
         return len(repeats) >= cell.repeats
     return repeats_of(cell).enough(*valued(repeats))
+
+
+def _meaning(cell: CellView) -> str:
+    said = f"Forwarded without loss{cell.each_way}"
+    if cell.judged:
+        said = f"Forwarded{cell.each_way}, {cell.judged}"
+    if cell.burst_frames:
+        every = shown(derived(cell.derived.get("burst interval"), unit=True))
+        said += f", a burst of {whole(cell.burst_frames)} frames every {every}"
+    return said
+
+
+METHOD = Method("throughput", OnStreams(measure_throughput), _meaning)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dutperf.catalogue import PROCEDURES, Unit
+from dutperf.catalogue import Unit
 from dutperf.report.source import Source
 from dutperf.results import (
     CellResult,
@@ -132,10 +132,10 @@ def _of_cell(cell: Subject, result: CellResult) -> StoredFigure:
     is_below = cell.median == 0 and cell.within_ns is not None
     cell_load_fps = result.load.rate_fps if result.load else None
     limit: Limit = "lower" if cell.is_bound else None
-    title = PROCEDURES[cell.procedure].title.lower() if cell.procedure else ""
+    title = cell.known.title.lower() if cell.known else ""
     return StoredFigure(
         cell,
-        "rate" if cell.judged and cell.procedure == "throughput" else title,
+        "rate" if cell.judged and cell.family == "rate search" else title,
         result.unit,
         cell.within_ns if is_below else cell.median,
         "below" if is_below else limit,

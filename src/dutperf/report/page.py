@@ -19,29 +19,24 @@ import jinja2
 from markupsafe import Markup
 
 from dutperf import __version__
-from dutperf.errors import InputError
-from dutperf.report import text
-from dutperf.report.cells import (
+from dutperf.catalogue import PROCEDURES
+from dutperf.charts import text
+from dutperf.charts.cells import (
     BADGES,
-    SEARCHED,
     CellView,
     finished_cell,
     open_cell,
     quantities,
 )
-from dutperf.report.chart import TEMPLATE, Chart, Figure
-from dutperf.report.connection_views import connection_views
-from dutperf.report.loss_charts import frame_loss_chart, loss_around_chart
-from dutperf.report.rate_charts import frame_rate_chart, maxima, search_chart
-from dutperf.report.recovery_views import outage_views, recovery_views
-from dutperf.report.repeat_charts import rate_repeats_chart, repeats_chart
-from dutperf.report.scalability_charts import growth_charts
-from dutperf.report.source import Source, read_source
-from dutperf.report.summary import cards_of, headline
-from dutperf.report.tester import verdict_on
-from dutperf.report.text import STYLE
-from dutperf.report.timing import cell_timeout_chart, timings_of
-from dutperf.report.trial_views import (
+from dutperf.charts.chart import TEMPLATE, Chart, Figure
+from dutperf.charts.connection_views import connection_views
+from dutperf.charts.loss_charts import frame_loss_chart, loss_around_chart
+from dutperf.charts.rate_charts import frame_rate_chart, maxima, search_chart
+from dutperf.charts.repeat_charts import rate_repeats_chart, repeats_chart
+from dutperf.charts.scalability_charts import growth_charts
+from dutperf.charts.tester import verdict_on
+from dutperf.charts.text import STYLE
+from dutperf.charts.trial_views import (
     ROLES,
     damaged,
     loss,
@@ -51,11 +46,18 @@ from dutperf.report.trial_views import (
     totals_by_stream,
     verdict,
 )
+from dutperf.errors import InputError
+from dutperf.procedures.all_tables import result_tables, tables
+from dutperf.procedures.measurements import METHODS
+from dutperf.procedures.method import Panel
+from dutperf.report.source import Source, read_source
+from dutperf.report.summary import cards_of, headline
+from dutperf.report.timing import cell_timeout_chart, timings_of
 from dutperf.report.trust import environment_rows, trust_rows
 from dutperf.results import HookRun, TrialRecord, Words, closing
 from dutperf.results.storage import write_atomically
 from dutperf.standards import Deviation
-from dutperf.tables import DELAYS, Column, Verdict, result_tables, tables
+from dutperf.tables import Column, Verdict
 from dutperf.tables.rate_tables import rate_rows
 from dutperf.tables.scalability_tables import growths
 from dutperf.visible import visible
@@ -168,8 +170,11 @@ _PARTS = (
     ("summary", "Results"),
     ("rates", "Rates"),
     ("losses", "Frame loss"),
-    ("recovery", "System recovery"),
-    ("outage", "Outage"),
+    *(
+        (method.section.id, PROCEDURES[method.name].title)
+        for method in METHODS.values()
+        if method.section
+    ),
     ("delays", "Delays"),
     ("connections", "Connections"),
     ("phases", "Phase 1"),
@@ -226,7 +231,7 @@ def render(source: Source) -> str:
     searches = {
         cell.id: search_chart(cell, number)
         for number, cell in enumerate(cells, 1)
-        if cell.trials and cell.procedure in SEARCHED
+        if cell.trials and cell.is_searched
     }
     repeats = _by_cell(cells, repeats_chart)
     rate_repeats = _by_cell(cells, rate_repeats_chart)
@@ -236,15 +241,14 @@ def render(source: Source) -> str:
     losses, losses_around = frame_loss_chart(cells), loss_around_chart(cells)
     growth = growth_charts(growths(source.scalability, cells))
     stateful = connection_views(cells)
-    recoveries, outages = recovery_views(cells), outage_views(cells)
+    panels = panels_of(cells)
     timings = timings_of(cells)
     curves = (rates, losses, losses_around)
     charts = [*searches.values(), *(chart for chart in curves if chart)]
     charts += [*repeats.values(), *rate_repeats.values(), *timeouts.values()]
     charts += [chart for _, chart in growth if chart]
     charts += [chart for view in stateful for chart in view.charts]
-    charts += [chart for view in recoveries for chart in view.charts]
-    charts += [chart for view in outages for chart in view.charts]
+    charts += [c for views in panels.values() for view in views for c in view.charts]
     charts += [c for timing in timings for trial in timing.trials for c in trial.charts]
     trust, told = trust_rows(source, cells), closing_of(source, cells, where="below")
     figures = {chart.id: chart.figure for chart in charts}
@@ -256,9 +260,9 @@ def render(source: Source) -> str:
         cards=cards_of(cells),
         trust=trust,
         closing=[said for said in told if said not in {row.words for row in trust}],
-        throughput=[c for c in cells if c.procedure == "throughput"],
-        frame_loss=[c for c in cells if c.procedure == "frame-loss"],
-        delays=[c for c in cells if c.procedure in DELAYS],
+        throughput=[c for c in cells if c.family == "rate search"],
+        frame_loss=[c for c in cells if c.family == "load sweep"],
+        delays=[c for c in cells if c.family == "fixed load"],
         results=list(result_tables(cells)),
         tables={t.key: t for t in tables(cells, source.scalability)},
         repeats=repeats,
@@ -270,8 +274,7 @@ def render(source: Source) -> str:
         losses_around=losses_around,
         growth=growth,
         stateful=stateful,
-        recoveries=recoveries,
-        outages=outages,
+        panels=panels,
         timings=timings,
         media=list(maxima(table_of_rates)),
         deviations=deviations_of(cells),
@@ -313,6 +316,16 @@ def cells_of(source: Source) -> list[CellView]:
     return finished + open_cells
 
 
+def panels_of(cells: Sequence[CellView]) -> dict[str, list[Panel]]:
+    """Those of the sections that procedures have of their own, by the section's id."""
+    found: dict[str, list[Panel]] = {}
+    for cell in cells:
+        section = METHODS[cell.procedure].section if cell.procedure else None
+        if section:
+            found.setdefault(section.id, []).append(section.panel(cell))
+    return found
+
+
 def _by_cell(
     cells: list[CellView], draw: Callable[[CellView, int], Chart | None]
 ) -> dict[str, Chart]:
@@ -352,10 +365,18 @@ def _of_reports() -> jinja2.Environment:
     return environment()
 
 
+def _of_sections() -> Iterator[jinja2.PackageLoader]:
+    for method in METHODS.values():
+        if method.section:
+            yield jinja2.PackageLoader(method.section.package, ".")
+
+
 def environment() -> jinja2.Environment:
     """Where the pages' templates are, and what they may use."""
     found = jinja2.Environment(
-        loader=jinja2.PackageLoader("dutperf.report"),
+        loader=jinja2.ChoiceLoader(
+            [jinja2.PackageLoader("dutperf.report"), *_of_sections()]
+        ),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

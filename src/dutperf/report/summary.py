@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dutperf.report.cells import (
+from dutperf.charts.cells import (
     FAILED,
     INVALID,
     MEASURED,
@@ -14,7 +14,7 @@ from dutperf.report.cells import (
     CurvePoint,
     MeasureView,
 )
-from dutperf.report.text import (
+from dutperf.charts.text import (
     AT_LEAST,
     INFINITE,
     NBSP,
@@ -26,11 +26,11 @@ from dutperf.report.text import (
     shown,
     whole,
 )
+from dutperf.procedures.measurements import METHODS
 from dutperf.results import GoalResult, Spread, SpreadFigure, highest_clean, limit_words
 from dutperf.results.closing_words import DOUBTS
 from dutperf.results.rate_results import Finding
 from dutperf.results.words import RECEIVED
-from dutperf.tables import DELAYS, OVER_TIME
 from dutperf.tables.table_model import derived
 
 _SURE_PERCENT = 95
@@ -69,11 +69,11 @@ def headline(cell: CellView) -> Headline:
         return _without_result(cell)
     if cell.doubt:
         return _doubtful(cell)
-    if cell.procedure == "frame-loss":
+    if cell.family == "load sweep":
         return _frame_loss(cell)
-    if cell.procedure in DELAYS:
+    if cell.family == "fixed load":
         return _delay(cell)
-    if cell.procedure in OVER_TIME:
+    if cell.family == "load over time":
         return _time(cell)
     return _rate(cell)
 
@@ -93,13 +93,13 @@ def _rate(cell: CellView) -> Headline:
 def _doubtful(cell: CellView) -> Headline:
     """No figure for all repeats: why, and from where to where they lie."""
     why = sentence(cell.doubt)
-    if cell.procedure in DELAYS:
+    if cell.family == "fixed load":
         worst, where = _worst(cell)
         told = plural(worst.measure.count, "repeat")
         if worst.measure.spread:
             told += f": {_ends(worst.measure.spread, 'minimum', 'maximum')}"
         return Headline(why, "", f"{where}.", told)
-    has_unit = cell.procedure not in (*OVER_TIME, "frame-loss")
+    has_unit = cell.family not in ("load over time", "load sweep")
     unit = f"{NBSP}{cell.unit}" if has_unit else ""
     repeats = plural(len(cell.values), "repeat")
     return Headline(why, "", "", f"{sentence(repeats)}: {cell.figure_text}{unit}")
@@ -107,21 +107,8 @@ def _doubtful(cell: CellView) -> Headline:
 
 def _meaning(cell: CellView) -> str:
     """What the figure says of the device, and how far that goes."""
-    each = " in each direction" if cell.bidirectional else ""
-    known = {
-        "throughput": f"Forwarded without loss{each}",
-        "back-to-back": f"Frames in a row{each}, at the highest rate, without loss",
-        "connection-rate": f"New connections opened, of {whole(cell.connections)}"
-        f"{', each used once more' if cell.validated else ', not validated'}",
-        "table-capacity": "Connections held in the table at once",
-        "teardown-rate": f"Connections deleted, {whole(cell.connections)} at once",
-    }
-    said = known.get(cell.procedure, sentence(cell.name))
-    if cell.procedure == "throughput" and cell.judged:
-        said = f"Forwarded{each}, {cell.judged}"
-    if cell.procedure == "throughput" and cell.burst_frames:
-        every = shown(derived(cell.derived.get("burst interval"), unit=True))
-        said += f", a burst of {whole(cell.burst_frames)} frames every {every}"
+    known = METHODS[cell.procedure].meaning if cell.procedure else None
+    said = known(cell) if known else sentence(cell.name)
     if cell.beside:
         said += f", with {cell.beside} in the load"
     if cell.at_least:
@@ -161,13 +148,13 @@ def _bounds(cell: CellView) -> str:
 
 def _more(cell: CellView) -> Iterator[str]:
     """What the RFC calculates of it, its share of the medium, other measures."""
-    if cell.procedure == "table-capacity" and cell.result:
-        yield from (sentence(search.words) for search in cell.result.capacity[-1:])
+    if cell.result and cell.result.capacity:
+        yield sentence(cell.result.capacity[-1].words)
         if cell.result.eviction:
             yield sentence(cell.result.eviction.words)
     for name, figure in cell.derived.items():
         yield f"{sentence(name)}: {shown(derived(figure, unit=True))}"
-    if cell.procedure == "throughput":
+    if cell.family == "rate search":
         yield from _throughput_lines(cell)
 
 
@@ -484,7 +471,7 @@ def _figure(shown: Headline) -> str:
 
 def _at(cell: CellView) -> str:
     """Of which load a loss is; others are compared whatever they are of."""
-    if cell.procedure != "frame-loss" or not cell.curve:
+    if cell.family != "load sweep" or not cell.curve:
         return ""
     top = cell.curve[-1]
     return f"at {top.load_percent:.5g}{NBSP}% {top.of}"

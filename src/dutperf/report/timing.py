@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from dutperf.report.cells import CellView
-from dutperf.report.chart import (
+from dutperf.charts.cells import CellView
+from dutperf.charts.chart import (
     HOVER_END,
     Chart,
     Figure,
@@ -24,8 +24,8 @@ from dutperf.report.chart import (
     log_axis,
     numbers,
 )
-from dutperf.report.delay_charts import delay_charts, look_of, variation_charts
-from dutperf.report.delay_views import (
+from dutperf.charts.delay_charts import delay_charts, look_of, variation_charts
+from dutperf.charts.delay_views import (
     ErrorRow,
     SpreadRow,
     delay_rows,
@@ -35,12 +35,11 @@ from dutperf.report.delay_views import (
     streams_of,
     variation_rows,
 )
-from dutperf.report.loss_charts import FrameRow, frame_rows, loss_sentence
-from dutperf.report.text import duration_ns, percent, whole
-from dutperf.report.time_charts import runs_chart, time_charts
-from dutperf.report.trial_views import totals
+from dutperf.charts.loss_charts import FrameRow, frame_rows, loss_sentence
+from dutperf.charts.text import duration_ns, percent, whole
+from dutperf.charts.time_charts import runs_chart, time_charts
+from dutperf.charts.trial_views import totals
 from dutperf.results import TrialRecord
-from dutperf.tables import DELAYS
 
 # Loss over frame timeout: what would be lost if slow frames counted as lost.
 
@@ -319,7 +318,7 @@ class CellTiming:
 
 def timings_of(cells: Sequence[CellView]) -> list[CellTiming]:
     """All cells that have a trial with delays."""
-    few = sum(cell.procedure in DELAYS for cell in cells) <= _FEW
+    few = sum(cell.family == "fixed load" for cell in cells) <= _FEW
     every = [
         (cell, [TrialTiming(t) for t in cell.trials if _has_delays(t)])
         for cell in cells
@@ -330,7 +329,7 @@ def timings_of(cells: Sequence[CellView]) -> list[CellTiming]:
     for cell, trials in timed:
         shown = _result_trial(cell, trials)
         chosen = _nearest(trials, shown, room)
-        is_open = not found or (few and cell.procedure in DELAYS)
+        is_open = not found or (few and cell.family == "fixed load")
         left_out = len(trials) - len(chosen)
         found.append(CellTiming(cell, shown, chosen, left_out, is_open))
     return found
@@ -358,7 +357,7 @@ def _result_trial(cell: CellView, trials: Sequence[TrialTiming]) -> TrialTiming:
     Of a throughput the fastest one that passed, of other procedures the one with the
     highest load that is valid; if there is none, the last one.
     """
-    kinds = {"pass"} if cell.procedure == "throughput" else {"pass", "fail"}
+    kinds = {"pass"} if cell.family == "rate search" else {"pass", "fail"}
     counting = {record.number for record in cell.counting_trials}
     good = [
         t

@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dutperf.report.cells import CellView
+from dutperf.charts.cells import CellView
+from dutperf.charts.text import MISSING, duration_ns, moment, plural, sentence, whole
 from dutperf.report.source import Source
-from dutperf.report.text import MISSING, duration_ns, moment, plural, sentence, whole
 from dutperf.results import CellResult, Environment, PortRecord, Words
 from dutperf.results.closing_words import deviations_words
 from dutperf.results.environment import MachineCheck
 from dutperf.results.model import RunPart
 from dutperf.results.passport import NEAR_PERCENT
-from dutperf.tables import DELAYS
 
 # The environment record as rows of a table.
 
@@ -41,7 +40,7 @@ def findings_beside(cell: CellView, source: Source) -> list[str]:
         for each in source.testbeds
         if each.environment and cell.testbed in {"", each.name}
     ]
-    delays = cell.procedure in DELAYS
+    delays = cell.family == "fixed load"
     return [
         f"{check.name.replace('_', ' ')}: {check.found}"
         for environment in known

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from pydantic import Field, SerializerFunctionWrapHandler, field_serializer
 
 from dutperf import __version__
-from dutperf.catalogue import ProcedureName, Unit
+from dutperf.catalogue import PROCEDURES, Family, ProcedureName, Unit
 from dutperf.model.cell import Cell
 from dutperf.model.rate_specs import LossKeys, ThroughputSpec
 from dutperf.protocol import Reason, VerdictKind
@@ -196,6 +196,11 @@ class CellResult(Stored):
         default=None,
         description="what the tester can do without a device; null: nobody knew",
     )
+
+    @property
+    def family(self) -> Family:
+        """Of its procedure."""
+        return PROCEDURES[self.procedure].family
 
     def doubts(self, what: str = "") -> list[FindingKind]:
         """What leaves a figure no value that all its repeats have, the worst first.

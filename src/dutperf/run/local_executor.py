@@ -30,7 +30,8 @@ from dutperf.procedures.events import CellStarted, Notice, OnEvent, TestbedStart
 from dutperf.procedures.first_frames import is_tried_first, try_first_frames
 from dutperf.procedures.fixed_load import found_load, unmeasured
 from dutperf.procedures.max_rate import MaxRate, check_links, max_rate
-from dutperf.procedures.measurements import MEASUREMENTS, OnConnections
+from dutperf.procedures.measurements import METHODS
+from dutperf.procedures.method import OnConnections
 from dutperf.procedures.passport_use import beside_passport, first_load_fps
 from dutperf.procedures.searching import check_range
 from dutperf.procedures.stateful.phased import too_fast, trials_of, with_phase1_rate
@@ -155,7 +156,7 @@ def measure_cell(
         done: results of earlier cells, whose rates it may be measured at.
         ports: the tester's; what virtual ones can offer is found first.
     """
-    method = MEASUREMENTS[cell.procedure]
+    method = METHODS[cell.procedure].trials
     if isinstance(method, OnConnections):
         return method.measure(runner, cell, limit)
     ready = with_phase1_rate(cell, limit, done)

@@ -11,20 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dutperf.catalogue import PROCEDURES
-from dutperf.model.cell import Cell
-from dutperf.report.text import whole
-from dutperf.report.trial_views import (
+from dutperf.charts.text import whole
+from dutperf.charts.trial_views import (
     ROLES,
     SearchPath,
-    burst_of,
     loss,
-    rate_of,
     reasons,
     search_paths,
+    tried_in,
     verdict,
 )
+from dutperf.model.cell import Cell
 from dutperf.results import JournalFollower, TrialRecord
-from dutperf.tables import BURSTS, SEARCHES
 
 PlannedCells = Callable[[Path], Sequence[Cell]]
 """The cells that the run in a directory is to measure, in order; none: not known."""
@@ -33,7 +31,6 @@ _SHOWN_TRIALS = 12
 _SHOWN_STEPS = 20
 _AT_ONCE = 100
 """Trials that are read before others have their turn; one is some 100 kB."""
-_SEARCHED = (*SEARCHES, "connection-rate")
 
 
 @dataclass(frozen=True)
@@ -144,13 +141,12 @@ def _repeat(record: TrialRecord, cell: Cell | None) -> str:
 
 def _interval(record: TrialRecord, own: Sequence[TrialRecord]) -> Interval | None:
     """Of the search that goes on; of other procedures none."""
-    if record.procedure not in _SEARCHED:
+    if record.procedure is None or not PROCEDURES[record.procedure].varied:
         return None
-    tried = burst_of if record.procedure in BURSTS else rate_of
-    paths = [path for path in search_paths(own, tried) if path.bounded]
+    paths = [path for path in search_paths(own) if path.bounded]
     if not paths or paths[-1].repeat != record.repeat:
         return None
-    return _closing_in(paths[-1], _unit(record))
+    return _closing_in(paths[-1], PROCEDURES[record.procedure].unit)
 
 
 def _closing_in(path: SearchPath, unit: str) -> Interval:
@@ -171,19 +167,11 @@ def _closing_in(path: SearchPath, unit: str) -> Interval:
     return Interval(f"{passed}, {lost}", tuple(steps[-_SHOWN_STEPS:]))
 
 
-def _unit(record: TrialRecord) -> str:
-    if record.procedure in BURSTS:
-        return "frames"
-    is_rate = record.procedure in SEARCHES
-    return "fps" if is_rate else "connections/s"
-
-
 def _line(record: TrialRecord) -> TrialLine:
-    tried = burst_of if record.procedure in BURSTS else rate_of
     return TrialLine(
         record.number,
         ROLES[record.role],
-        whole(tried(record)),
+        whole(tried_in(record)),
         verdict(record),
         loss(record),
         reasons(record),

@@ -18,10 +18,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
+from dutperf.charts.cells import CellView
 from dutperf.defects import defect
 from dutperf.errors import DutperfError, InputError
 from dutperf.plain_files import read_plain
-from dutperf.report.cells import CellView
 from dutperf.report.page import REPORT, cells_of, render
 from dutperf.report.source import read_source
 from dutperf.report.summary import headline

@@ -1,13 +1,7 @@
 """Tables of results, made once: the terminal and the report only render them."""
 
-from dutperf.tables.all_tables import result_tables, tables
 from dutperf.tables.subject import (
-    BURSTS,
-    CONNECTIONS,
-    DELAYS,
     DOUBTS,
-    OVER_TIME,
-    SEARCHES,
     Subject,
     full_length,
     subjects,
@@ -26,12 +20,7 @@ from dutperf.tables.table_model import (
 )
 
 __all__ = [
-    "BURSTS",
-    "CONNECTIONS",
-    "DELAYS",
     "DOUBTS",
-    "OVER_TIME",
-    "SEARCHES",
     "Column",
     "Entry",
     "Row",
@@ -43,8 +32,6 @@ __all__ = [
     "Value",
     "Verdict",
     "full_length",
-    "result_tables",
     "state_word",
     "subjects",
-    "tables",
 ]

@@ -89,7 +89,7 @@ def addresses(cells: Sequence[Subject]) -> Columns[Subject]:
 
 def connection_table(key: str, cells: Sequence[Subject]) -> Table:
     """Rates and capacities; what hooks show of a table stands there if any did."""
-    is_capacity = cells[0].procedure == "table-capacity"
+    is_capacity = cells[0].unit == "connections"
     most = Column("at most", "How many could be tried.")
     opened = Column("connections", "How many were opened, with a four-tuple each.")
     error = Column(

@@ -25,8 +25,6 @@ from dutperf.tables.table_model import (
     rows,
 )
 
-_SAMPLES = {"latency": "tags", "ipdv": "pairs"}
-
 
 class _Line(NamedTuple):
     """The measures of one stream of a cell; none of a cell that was not measured."""
@@ -37,8 +35,11 @@ class _Line(NamedTuple):
     measures: tuple[Measure, ...]
 
 
-def delay_table(key: str, cells: Sequence[Subject]) -> Table:
-    """A row for each direction and stream, a column for each quantity."""
+def delay_table(key: str, cells: Sequence[Subject], samples: str = "frames") -> Table:
+    """A row for each direction and stream, a column for each quantity.
+
+    ``samples``: what a figure is taken from.
+    """
     lines = [list(_lines(cell)) for cell in cells]
     measures = [m for each in lines for line in each for m in line.measures]
     background = any(measure.stream != "foreground" for measure in measures)
@@ -46,7 +47,6 @@ def delay_table(key: str, cells: Sequence[Subject]) -> Table:
     load = Column("load", "What each direction sent.", "fps per direction", spared=7)
     direction = Column("direction", "In which the frames went.", words=True)
     stream = Column("stream", "Foreground or background frames.", words=True)
-    samples = _SAMPLES.get(cells[0].procedure, "frames")
     columns: Columns[_Line] = (
         *((head, _of_cell(entry)) for head, entry in (*TRAFFIC[:1], *TRIAL_TIME)),
         (load, lambda line: count(line.cell.load_fps)),

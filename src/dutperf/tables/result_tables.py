@@ -185,16 +185,16 @@ def alike(cells: Sequence[Subject]) -> list[list[Subject]]:
 def title(cells: Sequence[Subject]) -> str:
     """A rate that is not the RFC's throughput is not called so."""
     first = cells[0]
-    if first.judged and first.procedure == "throughput":
+    if first.judged and first.family == "rate search":
         return f"Rate per direction, {first.judged}"
-    known = first.procedure and PROCEDURES[first.procedure]
+    known = first.known
     return first.name if first.judged or not known else known.heading
 
 
 def result_table(key: str, cells: Sequence[Subject]) -> Table:
     """Throughputs, losses at the highest load, bursts."""
-    is_rate = cells[0].procedure == "throughput"
-    is_counted = cells[0].procedure in COUNTED
+    is_rate = cells[0].family == "rate search"
+    is_counted = cells[0].family in COUNTED
     repeated = any(cell.several for cell in cells)
     result = _head(cells[0], repeated)
     maximum = Column(
@@ -223,7 +223,7 @@ def result_table(key: str, cells: Sequence[Subject]) -> Table:
         columns=heads(columns),
         rows=tuple(row for of in made for row in _with_damage(*of, heads(columns))),
         notes=tuple(filter(None, map(_did_pass, cells))),
-        detail=cells[0].procedure == "frame-loss",
+        detail=cells[0].family == "load sweep",
     )
 
 
@@ -256,10 +256,10 @@ def _derived(cells: Sequence[Subject]) -> Columns[Subject]:
 
 
 def _head(cell: Subject, repeated: bool) -> Column:
-    if cell.procedure == "throughput":
+    if cell.family == "rate search":
         return _rate_head(cell, repeated)
-    known = cell.procedure and PROCEDURES[cell.procedure]
-    if not known or cell.procedure == "frame-loss":
+    known = cell.known
+    if not known or cell.family == "load sweep":
         return _loss_head(repeated)
     summed = f", {known.statistic}" if repeated else ""
     return Column(

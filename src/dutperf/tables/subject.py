@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from dutperf.catalogue import PROCEDURES, ProcedureName, names_of
+from dutperf.catalogue import PROCEDURES, Family, Procedure, ProcedureName
 from dutperf.model.cell import Cell
 from dutperf.model.rate_specs import ThroughputSpec
 from dutperf.model.specs import LatencySpec, ProcedureSpec
@@ -27,6 +27,7 @@ from dutperf.results.rate_results import Derived, FindingKind
 from dutperf.results.units import whole
 from dutperf.tables.table_model import (
     NONE,
+    TIME_DIGITS,
     Span,
     State,
     Value,
@@ -36,13 +37,8 @@ from dutperf.tables.table_model import (
     percent,
 )
 
-DELAYS = names_of("fixed load")
-CONNECTIONS = names_of("connections")
-BURSTS = names_of("burst search")
-OVER_TIME = names_of("load over time")
-SEARCHES = (*names_of("rate search"), *BURSTS)
-COUNTED = (*CONNECTIONS, *BURSTS)
-"""How long their trials last follows from a number of connections or frames."""
+COUNTED = ("connections", "burst search")
+"""Families whose trials last as long as a number of connections or frames takes."""
 DOUBTS: dict[FindingKind, str] = {
     "contradiction": "contradicted",
     "modes": "no single figure",
@@ -51,7 +47,6 @@ DOUBTS: dict[FindingKind, str] = {
     "unstable": "too unstable",
 }
 """Kinds of findings that leave no figure for all repeats, in three words."""
-_TIME_DIGITS = 4
 _SEARCHES = {"classic": "classic search", "mlrsearch": "MLRsearch"}
 _WAYS = {
     "both": "both directions",
@@ -241,7 +236,7 @@ class Subject:
         """IP versions, frame sizes, the traffic profile, and connections."""
         profile = f", {self.profile}" if self.profile else ""
         if self.connections is not None:
-            up_to = "up to " if self.procedure == "table-capacity" else ""
+            up_to = "up to " if self.unit == "connections" else ""
             profile += f", {up_to}{whole(self.connections)} connections"
             profile += ", validated" if self.validated and not up_to else ""
         return f"{self.versions}, {self.sizes}{profile}"
@@ -265,8 +260,7 @@ class Subject:
     @property
     def name(self) -> str:
         """The procedure, and how it differs from that of the RFC: never left out."""
-        known = self.procedure and PROCEDURES[self.procedure]
-        name = known.title if known else "Trials"
+        name = self.known.title if self.known else "Trials"
         return f"{name} ({self.judged})" if self.judged else name
 
     @property
@@ -320,7 +314,7 @@ class Subject:
             return Span(self.of_spread("minimum"), self.of_spread("maximum"))
         within_ns = self.within_ns
         if self.median == 0 and within_ns:
-            return replace(duration(within_ns, _TIME_DIGITS), bound="below")
+            return replace(duration(within_ns, TIME_DIGITS), bound="below")
         return self.in_unit(self.median, lower=self.is_bound)
 
     @property
@@ -343,26 +337,36 @@ class Subject:
 
     def in_unit(self, value: float | None, *, lower: bool = False) -> Value:
         """A rate, a share, a time or a number of connections."""
-        if self.procedure in OVER_TIME:
-            told = duration(value, _TIME_DIGITS)
+        if self.family == "load over time":
+            told = duration(value, TIME_DIGITS)
             return replace(told, bound="lower" if lower else None)
-        of = percent if self.procedure == "frame-loss" else count
+        of = percent if self.unit == "percent" else count
         return of(value, "lower" if lower else None)
+
+    @property
+    def known(self) -> Procedure | None:
+        """What the catalogue says of its procedure; None: the run has not told it."""
+        return PROCEDURES[self.procedure] if self.procedure else None
+
+    @property
+    def family(self) -> Family | Literal[""]:
+        """Of its procedure; empty where that is not known."""
+        return self.known.family if self.known else ""
 
     @property
     def unit(self) -> str:
         """Of its figures."""
-        return PROCEDURES[self.procedure].unit if self.procedure else ""
+        return self.known.unit if self.known else ""
 
     @property
     def statistic(self) -> str:
         """What its repeats are summed up by."""
-        return PROCEDURES[self.procedure].statistic if self.procedure else "median"
+        return self.known.statistic if self.known else "median"
 
     @property
     def searches(self) -> bool:
         """Whether its trials are a search for one rate or burst."""
-        return self.procedure in SEARCHES
+        return self.family in ("rate search", "burst search")
 
     @property
     def searched(self) -> float | None:
@@ -372,7 +376,7 @@ class Subject:
     @property
     def rate_fps(self) -> float | None:
         """The throughput, if this is one and it is valid."""
-        return self.median if self.procedure == "throughput" else None
+        return self.median if self.family == "rate search" else None
 
     @property
     def sum_fps(self) -> float | None:
@@ -434,7 +438,7 @@ class Subject:
     @property
     def counting_trials(self) -> list[TrialRecord]:
         """Those that its result may rest on: no short ones of a search."""
-        if self.procedure in COUNTED:
+        if self.family in COUNTED:
             return list(self.trials)
         return full_length(self.trials)
 
@@ -444,10 +448,10 @@ class Subject:
 
         None where they follow from a number.
         """
-        if self.procedure in COUNTED:
+        if self.family in COUNTED:
             return NONE
         found = sorted({trial.request.duration_ns / 1e9 for trial in self.trials})
-        if self.procedure == "throughput":
+        if self.family == "rate search":
             found = found[-1:]
         if not found:
             return number(getattr(self.spec, "trial_duration_s", None))
@@ -464,7 +468,7 @@ class Subject:
     def throughput_fps(self) -> int | None:
         """What a loss curve lies around, if it is not one from the maximum down."""
         found = self.result.load if self.result else None
-        return found.rate_fps if found and self.procedure == "frame-loss" else None
+        return found.rate_fps if found and self.family == "load sweep" else None
 
     @property
     def most_load_fps(self) -> float | None:
@@ -480,7 +484,7 @@ class Subject:
 
         Bursts are all at one rate in the end.
         """
-        if self.procedure in BURSTS and self.trials:
+        if self.family == "burst search" and self.trials:
             return self.trials[-1].load_fps
         if self.throughput_fps is not None:
             return self.throughput_fps

@@ -285,3 +285,13 @@ def _text(entry: Entry) -> str:
 
 def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
+
+
+TIME_DIGITS = 4
+
+
+def time_value(value_ns: float, within_ns: float, *, at_least: bool) -> Value:
+    """A time that is told as less than what it is known to, where it is 0."""
+    if value_ns == 0:
+        return replace(duration(within_ns, TIME_DIGITS), bound="below")
+    return replace(duration(value_ns, TIME_DIGITS), bound="lower" if at_least else None)

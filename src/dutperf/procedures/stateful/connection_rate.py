@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from dutperf.charts.cells import CellView
+from dutperf.charts.text import whole
 from dutperf.model.cell import Cell
 from dutperf.model.procedure_keys import SearchedKeys
 from dutperf.model.stateful_keys import Stateful
@@ -20,6 +22,7 @@ from dutperf.procedures.conclusions import (
 )
 from dutperf.procedures.events import IntervalNarrowed
 from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.method import Method, OnConnections
 from dutperf.procedures.searching import Evidence, NoUseError
 from dutperf.procedures.stateful.establishing import (
     Establishing,
@@ -40,6 +43,7 @@ from dutperf.results.details import Eviction
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import RepeatResult
 from dutperf.search import Resolution, SearchResult, binary_search
+from dutperf.tables.connection_tables import connection_table
 
 
 def measure_connection_rate(
@@ -184,4 +188,17 @@ _NOTHING = Reason(
 )
 _FAILED = Reason(
     code="nothing_passed", message="tests failed at every rate that was tried"
+)
+
+
+def _meaning(cell: CellView) -> str:
+    proof = "each used once more" if cell.validated else "not validated"
+    return f"New connections opened, of {whole(cell.connections)}, {proof}"
+
+
+METHOD = Method(
+    "connection-rate",
+    OnConnections(measure_connection_rate),
+    _meaning,
+    table=connection_table,
 )

@@ -16,6 +16,7 @@ from dutperf import stats
 from dutperf.config.phase2 import Timing, check_timing, timing_at, timing_of
 from dutperf.errors import InputError
 from dutperf.model.cell import Cell
+from dutperf.model.specs import ConnectionRateSpec
 from dutperf.model.stateful_keys import Stateful
 from dutperf.procedures.events import OnEvent
 from dutperf.procedures.fixed_load import unknown, unmeasured
@@ -228,7 +229,8 @@ def too_fast(cell: Cell, done: Sequence[CellResult]) -> Iterator[str]:
 def _is_of(source: CellResult, cell: Cell) -> bool:
     """Whether it is the rate of as many connections, opened in the same way."""
     wanted, known = cell.phase2, source.cell.stateful
-    if source.procedure != "connection-rate" or wanted is None or known is None:
+    is_rate = isinstance(source.cell.spec, ConnectionRateSpec)
+    if not is_rate or wanted is None or known is None:
         return False
     alike = ("connections", "initiator")
     same = all(getattr(known, key) == getattr(wanted, key) for key in alike)

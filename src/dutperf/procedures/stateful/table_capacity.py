@@ -9,7 +9,7 @@ connections are opened than the table holds, to see who survives.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
 
@@ -20,6 +20,7 @@ from dutperf.procedures.cell_results import of_cell, of_repeats
 from dutperf.procedures.conclusions import bound_deviations
 from dutperf.procedures.events import Notice
 from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.method import Method, OnConnections
 from dutperf.procedures.searching import NoUseError
 from dutperf.procedures.stateful.establishing import (
     Establishing,
@@ -50,6 +51,9 @@ from dutperf.search.capacity import (
     capacity_search,
 )
 from dutperf.search.search_types import attempted
+from dutperf.tables.connection_tables import connection_table, step_table
+from dutperf.tables.subject import Subject
+from dutperf.tables.table_model import Table
 
 # Whether a device still works after a trial, and whether it was brought back.
 
@@ -363,3 +367,17 @@ def beside_limits(result: CellResult, records: Iterable[TrialRecord]) -> CellRes
         return result
     own = (record for record in records if record.cell == result.id)
     return result.model_copy(update={"limits": shown_limits(own)})
+
+
+def _tables(cell: Subject) -> Iterator[Table]:
+    if cell.result and cell.result.capacity:
+        yield step_table(cell)
+
+
+METHOD = Method(
+    "table-capacity",
+    OnConnections(measure_table_capacity),
+    lambda _: "Connections held in the table at once",
+    connection_table,
+    _tables,
+)

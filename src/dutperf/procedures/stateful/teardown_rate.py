@@ -7,18 +7,21 @@ of these.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import NamedTuple
 
 from dutperf import stats
+from dutperf.charts.cells import CellView
+from dutperf.charts.text import whole
 from dutperf.config.hooks import Hook
 from dutperf.model.cell import Cell
 from dutperf.model.stateful_keys import Stateful
 from dutperf.procedures.cell_results import of_cell, of_repeats
 from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.method import Method, OnConnections
 from dutperf.procedures.searching import NoUseError
 from dutperf.procedures.stateful.connection_diagnosis import agrees, number_in
 from dutperf.procedures.stateful.establishing import Establishing, fastest, stateful_of
@@ -35,6 +38,9 @@ from dutperf.results.rate_results import RepeatResult
 from dutperf.results.trial_record import HookMoment, HookRun, TrialRecord
 from dutperf.results.units import about
 from dutperf.search.search_types import attempted
+from dutperf.tables.connection_tables import connection_table, teardown_table
+from dutperf.tables.subject import Subject
+from dutperf.tables.table_model import Table
 
 _EMPTY_DELETIONS = 5
 _NOISE_RATIO = 20
@@ -323,3 +329,21 @@ def _not_opened(record: TrialRecord) -> Reason:
         hint="take a lower --rate than connection-rate finds, and fewer connections "
         "than the table holds",
     )
+
+
+def _meaning(cell: CellView) -> str:
+    return f"Connections deleted, {whole(cell.connections)} at once"
+
+
+def _tables(cell: Subject) -> Iterator[Table]:
+    if cell.result and cell.result.teardown:
+        yield teardown_table(cell)
+
+
+METHOD = Method(
+    "teardown-rate",
+    OnConnections(measure_teardown_rate),
+    _meaning,
+    connection_table,
+    _tables,
+)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from dutperf.protocol import Histogram, Series, StreamResult, TrialResult
-from dutperf.report.cells import MEASURED, CellView
-from dutperf.report.chart import (
+from dutperf.charts.cells import MEASURED, CellView
+from dutperf.charts.chart import (
     HOVER_END,
     Chart,
     Figure,
@@ -18,8 +17,9 @@ from dutperf.report.chart import (
     layout,
     line_trace,
 )
-from dutperf.report.delay_views import streams_of
-from dutperf.report.text import NBSP, duration_ns, percent, plural, whole
+from dutperf.charts.delay_views import streams_of
+from dutperf.charts.text import NBSP, duration_ns, percent, plural, whole
+from dutperf.protocol import Histogram, Series, StreamResult, TrialResult
 from dutperf.results.words import kinds_words
 
 _TOP = 1.15

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dutperf.report.cells import CellView, MeasureView
-from dutperf.report.chart import (
+from dutperf.charts.cells import CellView, MeasureView
+from dutperf.charts.chart import (
     BOUND_SYMBOL,
     Chart,
     Figure,
@@ -16,8 +16,8 @@ from dutperf.report.chart import (
     log_axis,
     numbers,
 )
-from dutperf.report.delay_charts import look_of
-from dutperf.report.text import AT_LEAST, delay_ns, whole
+from dutperf.charts.delay_charts import look_of
+from dutperf.charts.text import AT_LEAST, delay_ns, whole
 from dutperf.results import CellResult, Finding, ValueGroup
 
 _FEW = 3

@@ -8,9 +8,8 @@ from itertools import groupby, pairwise
 
 from markupsafe import Markup
 
-from dutperf.protocol import VerdictKind
-from dutperf.report.cells import CellView
-from dutperf.report.chart import (
+from dutperf.charts.cells import CellView
+from dutperf.charts.chart import (
     BOUND_SYMBOL,
     HOVER_END,
     Chart,
@@ -20,18 +19,17 @@ from dutperf.report.chart import (
     line_trace,
     numbers,
 )
-from dutperf.report.tester import lag_of
-from dutperf.report.text import NBSP, duration_ns, whole
-from dutperf.report.trial_views import (
+from dutperf.charts.tester import lag_of
+from dutperf.charts.text import NBSP, duration_ns, whole
+from dutperf.charts.trial_views import (
     SearchPath,
     SearchStep,
-    burst_of,
     loss,
     offered,
     reasons,
 )
+from dutperf.protocol import VerdictKind
 from dutperf.results import Media
-from dutperf.tables import BURSTS
 from dutperf.tables.rate_tables import Rates, rate_rows
 
 # What media carry of each frame size (RFC 2544 20).
@@ -77,7 +75,7 @@ def search_chart(cell: CellView, number: int) -> Chart:
     steps = [step for path in cell.paths for step in path.steps]
     bounded = [path for path in cell.paths if path.bounded]
     bottom, top = _room(steps, cell.searched)
-    if cell.procedure in BURSTS and cell.searched:
+    if cell.family == "burst search" and cell.searched:
         # It begins decades above: what decides is near the result.
         top = min(top, _TIMES_A_BURST * cell.searched)
     data = [_interval(bounded)] if bounded and cell.searches else []
@@ -105,7 +103,7 @@ def search_chart(cell: CellView, number: int) -> Chart:
 
 
 def _axis_title(cell: CellView) -> str:
-    tried = "burst, frames" if cell.procedure in BURSTS else "intended rate, fps"
+    tried = "burst, frames" if cell.family == "burst search" else "intended rate, fps"
     return f"{tried} per direction"
 
 
@@ -247,10 +245,11 @@ def _hover(step: SearchStep) -> str:
     again = f", attempt {trial.attempt}" if trial.attempt > 1 else ""
     duration_s = trial.request.duration_ns / 1e9
     kind = trial.result.verdict.kind
+    frames = trial.request.frames(trial.request.directions[0])
     lines = [
         Markup("<b>{}</b>").format(f"trial {step.position}{again}: {kind}"),
         f"intended {whole(trial.load_fps)} fps per direction for {duration_s:g} s",
-        f"{whole(burst_of(trial))} frames per direction",
+        f"{whole(frames)} frames per direction",
         f"offered {offered(trial)} fps",
         f"lost: {loss(trial)}",
         f"pacing lag p99: {duration_ns(lag.p99_ns if lag else None)}",

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from markupsafe import Markup, escape
 
-from dutperf.report.text import delay_ns, duration_ns
+from dutperf.charts.text import delay_ns, duration_ns
 from dutperf.visible import visible
 
 Figure = dict[str, Any]

@@ -23,6 +23,8 @@ from dutperf.procedures.conclusions import DELAY_LIMITS, search_findings
 from dutperf.procedures.fixed_load import Repeat, run_repeats, unmeasured, valid_results
 from dutperf.procedures.loss_criterion import own_drops
 from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.method import Method, OnStreams, Section
+from dutperf.procedures.system_recovery import show
 from dutperf.procedures.tester_limit import reach_maximum
 from dutperf.procedures.trials import Ask, Trials
 from dutperf.protocol import (
@@ -364,3 +366,12 @@ def _short_of(loads: _Loads) -> Iterator[Deviation]:
         rule = "110 % of the throughput, or the maximum rate of the media"
         actual = f"{percent:.4g} %: {most.words}, {most.rate_fps:,} fps"
         yield Deviation(_RFC, rule, actual, "text")
+
+
+METHOD = Method(
+    "system-recovery",
+    OnStreams(measure_system_recovery),
+    table=show.result_table,
+    tables=show.tables,
+    section=Section("recovery", show.panel, "dutperf.procedures.system_recovery"),
+)

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from dutperf.protocol import DirectionResult, Histogram, StreamResult
-from dutperf.report.chart import (
+from dutperf.charts.chart import (
     HOVER_END,
     Chart,
     Figure,
@@ -24,7 +23,7 @@ from dutperf.report.chart import (
     log_axis,
     numbers,
 )
-from dutperf.report.delay_views import (
+from dutperf.charts.delay_views import (
     Mark,
     even_edges,
     marks_of,
@@ -32,6 +31,7 @@ from dutperf.report.delay_views import (
     slower_shares,
     spread_of,
 )
+from dutperf.protocol import DirectionResult, Histogram, StreamResult
 from dutperf.results import TrialRecord
 
 # What the charts of delays have in common: looks, outlines, and marks like stairs.

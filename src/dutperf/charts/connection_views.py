@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from dutperf.report.cells import CellView
-from dutperf.report.chart import HOVER_END, Chart, Figure, Trace, layout, line_trace
-from dutperf.report.text import whole
+from dutperf.charts.cells import CellView
+from dutperf.charts.chart import HOVER_END, Chart, Figure, Trace, layout, line_trace
+from dutperf.charts.text import whole
 from dutperf.results import CellResult
 from dutperf.results.details import (
     Capacity,

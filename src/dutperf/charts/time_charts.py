@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from markupsafe import Markup
 
-from dutperf.protocol import (
-    DirectionRequest,
-    DirectionResult,
-    StreamResult,
-    TagPlan,
-    TrialRequest,
-)
-from dutperf.protocol.tagging import tagged_frames
-from dutperf.report.chart import (
+from dutperf.charts.chart import (
     HOVER_END,
     Chart,
     Figure,
@@ -26,9 +18,17 @@ from dutperf.report.chart import (
     log_axis,
     numbers,
 )
-from dutperf.report.delay_charts import look_of
-from dutperf.report.loss_charts import Interval, RunClass, intervals_of, run_classes
-from dutperf.report.text import duration_ns, plural, whole
+from dutperf.charts.delay_charts import look_of
+from dutperf.charts.loss_charts import Interval, RunClass, intervals_of, run_classes
+from dutperf.charts.text import duration_ns, plural, whole
+from dutperf.protocol import (
+    DirectionRequest,
+    DirectionResult,
+    StreamResult,
+    TagPlan,
+    TrialRequest,
+)
+from dutperf.protocol.tagging import tagged_frames
 from dutperf.results import TrialRecord
 
 _TAG_COLUMNS = 130
@@ -441,4 +441,27 @@ def _run_bars(
             for one in classes
         ],
         "hoverinfo": "text",
+    }
+
+
+def marked(
+    chart: Chart, name: str, around: tuple[float, float], marks: list[Figure]
+) -> Chart:
+    """A chart over time in another place: a part of it, with marks."""
+    figure = dict(chart.layout)
+    figure["xaxis"] = {**figure["xaxis"], "range": list(around)}
+    figure["shapes"] = [*figure["shapes"], *marks]
+    return replace(chart, id=chart.id.replace("time", name, 1), layout=figure)
+
+
+def upright(at_s: float) -> Figure:
+    """A dotted line over the whole height."""
+    return {
+        "type": "line",
+        "x0": at_s,
+        "x1": at_s,
+        "yref": "paper",
+        "y0": 0,
+        "y1": 1,
+        "line": {"width": 1.5, "dash": "dot", "color": "var(--ink)"},
     }

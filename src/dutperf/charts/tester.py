@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from dutperf.charts.text import duration_ns, plural
 from dutperf.protocol import Histogram, PortReport, ReasonCode
-from dutperf.report.text import duration_ns, plural
 from dutperf.results import TrialRecord
 from dutperf.results.device_words import icmp_counts, inspected
 from dutperf.stats import histogram_percentile, merged_histogram

@@ -30,8 +30,15 @@ from dutperf.procedures.fixed_load import (
 )
 from dutperf.procedures.loss_criterion import own_drops
 from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.method import Method, OnStreams, Section
+from dutperf.procedures.outage import show
 from dutperf.procedures.trials import Ask, Trials
-from dutperf.protocol import DirectionResult, Reason, TrialResult, Verdict
+from dutperf.protocol import (
+    DirectionResult,
+    Reason,
+    TrialResult,
+    Verdict,
+)
 from dutperf.results.bounds import averaged
 from dutperf.results.details import Action, DirectionOutage, Outage, OutageTime
 from dutperf.results.model import CellResult
@@ -254,3 +261,12 @@ def _short_of(load: MaxRate) -> Iterator[Deviation]:
         rule, actual = "a rate that reaches the throughput", load.shortfall
         told = f"at {load.rate_fps:,} fps, {actual}"
         yield Deviation("RFC 6201 4", rule, told, "text")
+
+
+METHOD = Method(
+    "outage",
+    OnStreams(measure_outage),
+    table=show.result_table,
+    tables=show.tables,
+    section=Section("outage", show.panel, "dutperf.procedures.outage"),
+)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from dutperf.report.tester import TesterRecord, tester_record
-from dutperf.report.text import AT_LEAST, MISSING, sentence, shown, whole
-from dutperf.report.trial_views import SearchPath, burst_of, rate_of, search_paths
+from dutperf.charts.tester import TesterRecord, tester_record
+from dutperf.charts.text import AT_LEAST, MISSING, sentence, shown, whole
+from dutperf.charts.trial_views import SearchPath, search_paths
 from dutperf.results import (
     CellResult,
     Finding,
@@ -22,7 +22,7 @@ from dutperf.results import (
     withdrawn_words,
 )
 from dutperf.results.words import beside_sentence, management_sentence, received_figure
-from dutperf.tables import BURSTS, SEARCHES, State, Subject, state_word
+from dutperf.tables import State, Subject, state_word
 from dutperf.tables.table_model import delay
 
 # Measured delays of a cell: every quantity of every stream, with its repeats.
@@ -86,10 +86,6 @@ def quantities(results: Sequence[CellResult]) -> dict[str, str]:
     return {m.name: m.quantity for result in results for m in result.measures}
 
 
-SEARCHED = (*SEARCHES, "connection-rate")
-"""Whose trials are a search for one rate or burst."""
-
-
 @dataclass(frozen=True)
 class Badge:
     """A verdict in one word; symbol and word tell it without the colour."""
@@ -143,15 +139,22 @@ class CellView(Subject):
         """What the tester did in the trials that count."""
         return tester_record(self.counting_trials)
 
+    @property
+    def is_searched(self) -> bool:
+        """Whether its trials are a search for one rate or burst."""
+        return bool(self.known and self.known.varied)
+
     @cached_property
     def paths(self) -> tuple[SearchPath, ...]:
         """The search of each repeat."""
         bounded = not (self.result and self.result.goals)
         counting = self.counting_trials
-        tried = burst_of if self.procedure in BURSTS else rate_of
-        return tuple(
-            search_paths(self.trials, tried, bounded=bounded, counting=counting)
-        )
+        return tuple(search_paths(self.trials, bounded=bounded, counting=counting))
+
+    @property
+    def each_way(self) -> str:
+        """Where frames went both ways at once, that a rate is that of each."""
+        return " in each direction" if self.bidirectional else ""
 
     @property
     def heading(self) -> str:
@@ -287,7 +290,7 @@ class CellView(Subject):
     @property
     def bounds(self) -> SearchPath | None:
         """Where the last search ended, if it had bounds."""
-        if self.procedure not in SEARCHED:
+        if not self.is_searched:
             return None
         bounded = [path for path in self.paths if path.bounded]
         return bounded[-1] if bounded else None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dutperf.report.chart import (
+from dutperf.charts.chart import (
     BOUND_SYMBOL,
     HOVER_END,
     Chart,
@@ -20,7 +20,7 @@ from dutperf.report.chart import (
     log_axis,
     numbers,
 )
-from dutperf.report.text import delay_ns, whole
+from dutperf.charts.text import delay_ns, whole
 from dutperf.results import Scalability, ScalabilityPoint
 from dutperf.tables.scalability_tables import Growth
 

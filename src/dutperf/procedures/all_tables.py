@@ -5,30 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from dutperf.procedures.measurements import METHODS
 from dutperf.results import Scalability
-from dutperf.tables.connection_tables import (
-    connection_table,
-    phase_table,
-    step_table,
-    teardown_table,
-)
-from dutperf.tables.delay_tables import delay_table, frames_table
+from dutperf.tables.connection_tables import phase_table
 from dutperf.tables.rate_tables import (
     goal_table,
     media_table,
     passport_table,
     timeout_table,
 )
-from dutperf.tables.recovery_tables import (
-    action_table,
-    outage_repeats_table,
-    outage_table,
-    recovery_repeats_table,
-    recovery_table,
-)
 from dutperf.tables.result_tables import alike, curve_table, result_table
 from dutperf.tables.scalability_tables import growths
-from dutperf.tables.subject import CONNECTIONS, DELAYS, Subject
+from dutperf.tables.subject import Subject
 from dutperf.tables.table_model import Table
 
 
@@ -61,15 +49,7 @@ def result_tables(cells: Sequence[Subject]) -> Iterator[tuple[Table, list[Subjec
         numbers[procedure] += 1
         number = numbers[procedure]
         key = procedure if number == 1 else f"{procedure}-{number}"
-        made = result_table
-        if procedure in CONNECTIONS:
-            made = connection_table
-        elif procedure in DELAYS:
-            made = delay_table
-        elif procedure == "system-recovery":
-            made = recovery_table
-        elif procedure == "outage":
-            made = outage_table
+        made = METHODS[procedure].table if procedure else result_table
         yield made(key, group), group
 
 
@@ -83,14 +63,4 @@ def _of_cell(cell: Subject) -> Iterator[Table]:
         yield goal_table(cell)
     if result.timeouts or any(point.timeouts for point in result.points):
         yield timeout_table(cell)
-    if result.capacity:
-        yield step_table(cell)
-    if result.teardown:
-        yield teardown_table(cell)
-    if result.recovery:
-        yield recovery_repeats_table(cell)
-    if result.outage:
-        yield outage_repeats_table(cell)
-        yield action_table(cell)
-    if result.frames:
-        yield frames_table(cell)
+    yield from METHODS[result.procedure].tables(cell)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from dutperf.catalogue import PROCEDURES
+from dutperf.charts.text import duration_ns, percent, plural, whole
 from dutperf.protocol import Damage, DirectionResult, StreamResult
-from dutperf.report.text import duration_ns, percent, plural, whole
 from dutperf.results import TrialRecord
 from dutperf.results.trial_record import TrialRole
 from dutperf.results.words import RECEIVED, kinds_words
@@ -84,23 +85,21 @@ class Totals:
 _WORTH_TELLING = 3
 """Frames lost in a row: two are not rare where many are lost."""
 
-Tried = Callable[[TrialRecord], int]
-"""What a search asked for by a trial."""
+
+def is_burst(trial: TrialRecord) -> bool:
+    """Whether its search varies how many frames are sent, and not how fast."""
+    return bool(trial.procedure and PROCEDURES[trial.procedure].varied == "burst")
 
 
-def rate_of(trial: TrialRecord) -> int:
-    """Its rate, frames per second and direction."""
+def tried_in(trial: TrialRecord) -> int:
+    """Frames per second, or frames of a burst, per direction: what is searched for."""
+    if is_burst(trial):
+        return trial.request.frames(trial.request.directions[0])
     return trial.load_fps
-
-
-def burst_of(trial: TrialRecord) -> int:
-    """How many frames each direction sends."""
-    return trial.request.frames(trial.request.directions[0])
 
 
 def search_paths(
     trials: Sequence[TrialRecord],
-    tried: Tried = rate_of,
     *,
     bounded: bool = True,
     counting: Sequence[TrialRecord] | None = None,
@@ -109,7 +108,6 @@ def search_paths(
 
     A pass raises the lower bound, a fail lowers the upper one, unless the same rate is
     tried once more; an invalid trial says nothing about the DUT and moves neither.
-    ``tried``: what is searched for.
     ``counting``: those that are no explorations; None: the longest.
     """
     paths: list[SearchPath] = []
@@ -119,12 +117,12 @@ def search_paths(
 
     def kind(trial: TrialRecord) -> tuple[int, bool, int]:
         # A search for a burst that could not be offered begins anew at a lower rate.
-        rate_fps = 0 if tried is rate_of else trial.load_fps
+        rate_fps = trial.load_fps if is_burst(trial) else 0
         return trial.repeat, trial.number in counts or not bounded, rate_fps
 
     for (repeat, full, _), group in groupby(trials, kind):
         path = _search_path(
-            repeat, list(group), position, counts, tried, bounded=bounded and full
+            repeat, list(group), position, counts, bounded=bounded and full
         )
         position += len(path.steps)
         paths.append(path)
@@ -136,11 +134,10 @@ def _search_path(
     trials: list[TrialRecord],
     before: int,
     counts: Collection[int],
-    tried: Tried,
     *,
     bounded: bool,
 ) -> SearchPath:
-    values = [tried(trial) for trial in trials]
+    values = [tried_in(trial) for trial in trials]
     lower, upper = 0, max(values)
     steps = []
     for index, (trial, value) in enumerate(zip(trials, values, strict=True)):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal
 
+from dutperf.charts.text import delay_ns
 from dutperf.protocol import (
     DirectionResult,
     Histogram,
@@ -20,7 +21,6 @@ from dutperf.protocol import (
     TagResult,
     TrialResult,
 )
-from dutperf.report.text import delay_ns
 from dutperf.results.words import rare_share_ns
 from dutperf.stats import histogram_median, histogram_percentile, median, percentile
 
