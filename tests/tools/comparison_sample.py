@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from report_sample import CREATED, sample_environment, store, throughput_cell
+from told_cells import retyped
 
 from dutperf.comparison.judging import Compared, Comparison, compare
 from dutperf.comparison.sides import sides_of
@@ -51,7 +52,7 @@ def loss(*values: float, load_fps: int = 500_000) -> CellResult:
             load_percent=100, load_fps=load_fps, loss_percent=median, repeats=repeats
         )
     ]
-    return rate(1).model_copy(
+    made = rate(1).model_copy(
         update={
             "id": "frame-loss-ip4-64-both",
             "procedure": "frame-loss",
@@ -61,6 +62,7 @@ def loss(*values: float, load_fps: int = 500_000) -> CellResult:
             "points": points,
         }
     )
+    return retyped(made)
 
 
 def latency(
