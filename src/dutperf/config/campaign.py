@@ -16,7 +16,7 @@ from dutperf.config.labs import LabKeys, LabOrName, lab_keys
 from dutperf.config.testbed import Testbed
 from dutperf.model.fields import Name, OneOrMore, Strict, distinct
 from dutperf.model.loads import parse_rate_per_flow
-from dutperf.model.rate_specs import ThroughputSpec
+from dutperf.model.rate_specs import RateSearchKeys
 from dutperf.model.specs import (
     SPECS,
     FixedLoadKeys,
@@ -129,7 +129,7 @@ def _tags(procedure: Mapping[str, Any]) -> int:
 def _replaced(spec: ProcedureSpec, preset: Preset) -> ProcedureSpec:
     keys = {key: getattr(spec, key) for key in spec.model_fields_set}
     given = {key: value for key, value in keys.items() if key not in _OF_REPEATS}
-    if isinstance(spec, ThroughputSpec):
+    if isinstance(spec, RateSearchKeys):
         given["goals"] = [
             goal.model_copy(update={"duration_sum_s": None}) for goal in spec.goals
         ]

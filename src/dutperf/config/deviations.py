@@ -17,7 +17,7 @@ from dutperf.model.cell import Cell
 from dutperf.model.fields import GoalSpec
 from dutperf.model.frames import translates, version_of
 from dutperf.model.procedure_keys import TimedStreamKeys
-from dutperf.model.rate_specs import BackToBackSpec, FrameLossSpec, ThroughputSpec
+from dutperf.model.rate_specs import BackToBackSpec, FrameLossSpec, RateSearchKeys
 from dutperf.model.specs import (
     OVERLOAD_PERCENT,
     OVERLOAD_S,
@@ -442,7 +442,7 @@ def _tags(spec: LatencySpec) -> list[Deviation]:
 
 def _judgement(cell: Cell) -> list[Deviation]:
     found: list[Deviation] = []
-    rfc = "RFC 2544 26.1" if isinstance(cell.spec, ThroughputSpec) else "RFC 2544 26.3"
+    rfc = "RFC 2544 26.1" if isinstance(cell.spec, RateSearchKeys) else "RFC 2544 26.3"
     criterion = cell.spec.loss_criterion
     if criterion.frame_timeout_ms is not None:
         rule = "frames count as received however late they are"
@@ -526,7 +526,7 @@ def _duration(cell: Cell) -> list[tuple[str, str, float, int]]:
 
 
 def _direction(cell: Cell) -> list[Deviation]:
-    if cell.direction == "both":
+    if cell.direction == "both" or cell.spec.is_one_way:
         return []
     return [
         Deviation(

@@ -46,7 +46,7 @@ from dutperf.model.fields import (
 )
 from dutperf.model.frames import ALL_SIZES, IpVersions
 from dutperf.model.procedure_keys import Direction, StreamKeys
-from dutperf.model.rate_specs import FrameLossSpec, ThroughputSpec
+from dutperf.model.rate_specs import FrameLossSpec, RateSearchKeys
 from dutperf.model.specs import (
     OVERLOAD_PERCENT,
     EstablishmentKeys,
@@ -362,7 +362,7 @@ def _cells(entry: Entry) -> Iterator[Cell]:
 def _settled(spec: ProcedureSpec) -> dict[str, Any]:
     """Keys that say what others leave open: each load, each goal's duration."""
     match spec:
-        case ThroughputSpec():
+        case RateSearchKeys():
             return {"goals": spec.timed_goals}
         case FrameLossSpec():
             return {"load_percent": spec.loads_percent, "load_step_percent": None}
@@ -434,7 +434,7 @@ def _opened(spec: ProcedureSpec, stateful: Stateful | None) -> Iterator[str]:
 
 def _judged(spec: ProcedureSpec) -> Iterator[str]:
     """What tells cells apart that send the same frames."""
-    if isinstance(spec, ThroughputSpec) and spec.search != "narrowed":
+    if isinstance(spec, RateSearchKeys) and spec.search != "narrowed":
         yield spec.search
     if isinstance(spec, SystemRecoverySpec):
         if spec.overload_percent != OVERLOAD_PERCENT:

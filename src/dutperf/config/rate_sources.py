@@ -14,7 +14,7 @@ from dutperf.model.cell import Cell
 from dutperf.model.fields import KeyedError
 from dutperf.model.loads import MOST_FPS, LoadShape
 from dutperf.model.procedure_keys import StreamKeys, Tagging, TimedStreamKeys
-from dutperf.model.rate_specs import ThroughputSpec
+from dutperf.model.rate_specs import RateSearchKeys, ThroughputSpec
 from dutperf.model.specs import ConnectionRateSpec, ProcedureSpec
 from dutperf.model.stateful_keys import RateKeys, Stateful
 from dutperf.protocol import foreground_frames
@@ -80,7 +80,7 @@ def check_load_over_time(cell: Cell) -> None:
 
 def _check_shape(cell: Cell, shape: LoadShape) -> None:
     keys = ("traffic", "load_shape")
-    if isinstance(cell.spec, ThroughputSpec):
+    if isinstance(cell.spec, RateSearchKeys):
         raise KeyedError(
             keys,
             "must be left out of throughput, which is a steady load, or one in bursts",

@@ -118,15 +118,14 @@ def _fragmented(cell: Cell) -> Iterator[str]:
 
 _PHASE2 = "4.7"
 """Of RFC 9693: a procedure of another RFC on connections that were opened."""
+_ALL = ("RFC 1242", "RFC 2544")
 _BUILT_ON: dict[str, tuple[str, ...]] = {
-    "RFC 2544": ("RFC 1242", "RFC 2544"),
-    "RFC 5180": ("RFC 1242", "RFC 2544", "RFC 5180"),
-    "RFC 8219": ("RFC 1242", "RFC 2544", "RFC 5180", "RFC 8219"),
-    "RFC 6201": ("RFC 1242", "RFC 2544", "RFC 6201"),
-    "RFC 9004": ("RFC 1242", "RFC 2544", "RFC 9004"),
+    "RFC 8219": (*_ALL, "RFC 5180", "RFC 8219"),
     "RFC 9693": ("RFC 9693",),
 }
-"""Requirements of these count; that of RFC 4814 for random ports is its own."""
+"""Requirements of these count, of others' procedures ``_ALL`` and their own; that of
+RFC 4814 for random ports is its own.
+"""
 
 
 def conformance_of(
@@ -144,7 +143,7 @@ def conformance_of(
     section = PROCEDURES[cell.procedure].sections.get(rfc, _PHASE2)
     if isinstance(cell.spec, ConnectionRateSpec) and cell.spec.stateful.alpha:
         section = "4.6"
-    built_on = _BUILT_ON[rfc]
+    built_on = _BUILT_ON.get(rfc, (*_ALL, rfc))
     if cell.phase2:
         built_on += _BUILT_ON["RFC 8219"]
     name = f"{rfc} {section}"

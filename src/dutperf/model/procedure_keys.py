@@ -61,6 +61,8 @@ class ProcedureKeys(Strict):
     """Whether its loads may be sent in bursts (RFC 2544 21)."""
     takes_beside: ClassVar[bool] = False
     """Whether frames may be beside its stream (RFC 2544 11.1, RFC 5180 5.3)."""
+    is_one_way: ClassVar[bool] = False
+    """Whether its RFC asks for frames in one direction alone."""
 
     procedure: str = Field(description="what is measured")
     testbeds: list[Name] = Field(

@@ -141,10 +141,9 @@ def _check_percent(value: float) -> float:
     return whole(value, 7, "parts per billion")
 
 
-class ThroughputSpec(LossKeys, SearchedKeys):
-    """The throughput, and how it is searched for (RFC 2544 26.1)."""
+class RateSearchKeys(LossKeys, SearchedKeys):
+    """How a throughput is searched for, of whatever frames (RFC 2544 26.1)."""
 
-    procedure: Literal["throughput"] = Field(description=told("throughput"))
     repeats: RepeatCount = Field(
         default=1,
         description="how often each cell is measured; the median counts; auto repeats "
@@ -358,6 +357,12 @@ def _too_narrow(width: str, resolution: str) -> Iterator[KeyedError]:
 
 
 Percent = Annotated[float, Field(gt=0, le=1000)]
+
+
+class ThroughputSpec(RateSearchKeys):
+    """The throughput (RFC 2544 26.1)."""
+
+    procedure: Literal["throughput"] = Field(description=told("throughput"))
 
 
 class FrameLossSpec(LossKeys):

@@ -19,7 +19,7 @@ from typing import Literal
 
 from dutperf.config.rate_sources import FEWEST_BURSTS
 from dutperf.model.cell import Cell
-from dutperf.model.rate_specs import ThroughputSpec
+from dutperf.model.rate_specs import RateSearchKeys
 from dutperf.procedures.events import OnEvent
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.trials import Ask, Trials
@@ -194,7 +194,7 @@ def shaped_trials(runner: Trials, cell: Cell, peak: MaxRate) -> Trials:
     """
     frames, shape = cell.traffic.burst_frames, cell.traffic.load_shape
     if frames is not None:
-        searched = isinstance(cell.spec, ThroughputSpec)
+        searched = isinstance(cell.spec, RateSearchKeys)
         bursts = Bursts(frames, peak.rate_fps, searched)
         return _ShapedTrials(runner, bursts.steps_of, bursts.judged)
     if shape is not None:

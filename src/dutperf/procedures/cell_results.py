@@ -19,7 +19,7 @@ from dutperf.model.cell import Cell
 from dutperf.model.fields import AUTO, GoalSpec
 from dutperf.model.frames import version_of
 from dutperf.model.ports import Ports
-from dutperf.model.rate_specs import ThroughputSpec
+from dutperf.model.rate_specs import RateSearchKeys
 from dutperf.model.specs import LoadKeys
 from dutperf.model.stateful_keys import Stateful
 from dutperf.model.traffic import Traffic
@@ -86,7 +86,7 @@ def cell_parameters(cell: Cell, limit: MaxRate) -> Parameters:
         limits["timeout_sweep_ms"] = each
     if cell.stateful:
         limits |= _connections(cell.stateful) | _phases(cell)
-    if isinstance(spec, ThroughputSpec):
+    if isinstance(spec, RateSearchKeys):
         limits |= _of_search(cell, spec)
     return settings | limits | _frames(cell) | _traffic(cell.traffic) | _paths(cell)
 
@@ -107,7 +107,7 @@ def _of_load(spec: LoadKeys, limit: MaxRate) -> Parameters:
     return {"rate_fps": limit.rate_fps} if limit.kind == "found" else {}
 
 
-def _of_search(cell: Cell, spec: ThroughputSpec) -> Parameters:
+def _of_search(cell: Cell, spec: RateSearchKeys) -> Parameters:
     found: Parameters = {}
     if cell.auto:
         found["repeats"] = f"{AUTO}, at most {cell.repeats}"

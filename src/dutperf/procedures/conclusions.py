@@ -10,7 +10,7 @@ from dutperf.config.deviations import lower_bound
 from dutperf.model.cell import Cell
 from dutperf.model.fields import GoalSpec
 from dutperf.model.procedure_keys import SearchedKeys
-from dutperf.model.rate_specs import ThroughputSpec
+from dutperf.model.rate_specs import RateSearchKeys
 from dutperf.procedures.loss_criterion import goal_words, judged_by
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import Evidence, least_rate_of, repeats_of
@@ -118,7 +118,7 @@ def goal_results(
 
 def settlement(cell: Cell, repeats: Sequence[RepeatResult]) -> Settlement | None:
     """How ``auto`` ended; None where the number of repeats was given."""
-    width = cell.spec_of(ThroughputSpec).interval_width
+    width = cell.spec_of(RateSearchKeys).interval_width
     if width is None:
         return None
     values, at_least = valued(repeats)

@@ -13,7 +13,7 @@ from itertools import combinations, groupby
 from operator import attrgetter
 from typing import NamedTuple
 
-from dutperf.model.rate_specs import BackToBackSpec, ThroughputSpec
+from dutperf.model.rate_specs import BackToBackSpec, RateSearchKeys
 from dutperf.model.specs import ConnectionRateSpec
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import Finding, FindingKind
@@ -244,14 +244,14 @@ def _is_faster(rate: CellResult, than: CellResult) -> bool:
 
 def _tolerated_percent(rate: CellResult) -> float:
     """What may be lost of a rate that passed, by its own criterion."""
-    spec = rate.cell.spec_of(ThroughputSpec)
+    spec = rate.cell.spec_of(RateSearchKeys)
     verified = spec.max_verify_loss_percent if spec.verify_trials else None
     goals = [100 * goal.loss_ratio for goal in rate.goals[:1]]
     return max([spec.loss_tolerance_percent or 0.0, verified or 0.0, *goals])
 
 
 def _width_fps(rate: CellResult) -> float:
-    resolution = Resolution.parse(rate.cell.spec_of(ThroughputSpec).resolution)
+    resolution = Resolution.parse(rate.cell.spec_of(RateSearchKeys).resolution)
     return float(resolution.width_fps(rate.median or 0))
 
 

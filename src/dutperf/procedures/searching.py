@@ -14,7 +14,7 @@ from dutperf.config.phase2 import timing_of
 from dutperf.errors import InputError
 from dutperf.model.cell import Cell
 from dutperf.model.fields import GoalSpec
-from dutperf.model.rate_specs import ThroughputSpec
+from dutperf.model.rate_specs import RateSearchKeys
 from dutperf.procedures.events import IntervalNarrowed
 from dutperf.procedures.loss_criterion import loss_percent
 from dutperf.procedures.max_rate import MaxRate
@@ -43,7 +43,7 @@ def strategy_of(
     cell: Cell, max_rate_fps: int, begin_fps: int | None = None
 ) -> Strategy:
     """The search that the cell asks for, with nothing found yet."""
-    spec = cell.spec_of(ThroughputSpec)
+    spec = cell.spec_of(RateSearchKeys)
     task = Task(
         max_rate_fps=max_rate_fps,
         duration_s=spec.trial_duration_s,
@@ -73,7 +73,7 @@ def single_burst_fps(cell: Cell) -> int:
 
 def repeats_of(cell: Cell, highest_fps: float = math.inf) -> Repeats:
     """How often the cell's search is repeated, and what its results tell together."""
-    spec = cell.spec_of(ThroughputSpec)
+    spec = cell.spec_of(RateSearchKeys)
     width = spec.interval_width
     return Repeats(
         cell.repeats,
@@ -85,7 +85,7 @@ def repeats_of(cell: Cell, highest_fps: float = math.inf) -> Repeats:
 
 def goals_of(cell: Cell) -> list[Goal]:
     """The goals as MLRsearch wants them."""
-    spec = cell.spec_of(ThroughputSpec)
+    spec = cell.spec_of(RateSearchKeys)
     return [_goal(spec, goal) for goal in spec.goals]
 
 
@@ -204,7 +204,7 @@ class SearchTrials:
     def __init__(self, runner: Trials, cell: Cell, repeat: int) -> None:
         self._runner = runner
         self._cell = cell
-        self._spec = cell.spec_of(ThroughputSpec)
+        self._spec = cell.spec_of(RateSearchKeys)
         self._repeat = repeat
         self._before = runner.finished
         self._valid: dict[int, TrialResult] = {}
@@ -274,7 +274,7 @@ class SearchTrials:
             self.passed_fps = max(rate_fps, self.passed_fps or 0)
 
 
-def _verification(spec: ThroughputSpec) -> Verification:
+def _verification(spec: RateSearchKeys) -> Verification:
     hopeless_percent = spec.max_verify_loss_percent
     return Verification(
         trials=spec.verify_trials or 1,
@@ -282,7 +282,7 @@ def _verification(spec: ThroughputSpec) -> Verification:
     )
 
 
-def _goal(spec: ThroughputSpec, goal: GoalSpec) -> Goal:
+def _goal(spec: RateSearchKeys, goal: GoalSpec) -> Goal:
     """Never narrower than the tolerated loss, as RFC 9971 recommends."""
     trial_s, loss_ratio = spec.trial_duration_s, goal.loss_percent / 100
     return Goal(

@@ -16,7 +16,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, field_serializer
 from dutperf import __version__
 from dutperf.catalogue import PROCEDURES, Family, ProcedureName, Unit
 from dutperf.model.cell import Cell
-from dutperf.model.rate_specs import LossKeys, ThroughputSpec
+from dutperf.model.rate_specs import LossKeys, RateSearchKeys
 from dutperf.protocol import Reason, VerdictKind
 from dutperf.results.details import (
     Capacity,
@@ -376,6 +376,6 @@ def is_by_the_book(result: CellResult) -> bool:
     verified = result.verified_by is not None
     spec = result.cell.spec
     late = isinstance(spec, LossKeys) and spec.frame_timeout_ms
-    tolerant = isinstance(spec, ThroughputSpec) and spec.loss_tolerance_percent
+    tolerant = isinstance(spec, RateSearchKeys) and spec.loss_tolerance_percent
     tries = getattr(spec, "verify_trials", None)
     return not (lossy or verified or late or tolerant or tries)

@@ -22,7 +22,7 @@ from dutperf.config.sizes import mean_frame_size
 from dutperf.line_rate import line_rate_fps
 from dutperf.model.cell import Cell
 from dutperf.model.loads import ends_when_lossless
-from dutperf.model.rate_specs import BackToBackSpec, FrameLossSpec, ThroughputSpec
+from dutperf.model.rate_specs import BackToBackSpec, FrameLossSpec, RateSearchKeys
 from dutperf.model.specs import ConnectionRateSpec, TableCapacitySpec, TeardownRateSpec
 from dutperf.model.stateful_keys import Stateful
 from dutperf.procedures.first_frames import first_frames_s, is_tried_first
@@ -106,7 +106,7 @@ def _estimate(cell: Cell) -> Estimate:
 
 def _of_streams(cell: Cell) -> Estimate:
     match cell.spec:
-        case ThroughputSpec() as spec:
+        case RateSearchKeys() as spec:
             return _of_throughput(cell, spec)
         case BackToBackSpec() as spec:
             return _of_bursts(cell, spec)
@@ -150,7 +150,7 @@ def _with_assumed_rate(cell: Cell, stateful: Stateful) -> Cell:
     return cell.model_copy(update={"stateful": ready})
 
 
-def _of_throughput(cell: Cell, spec: ThroughputSpec) -> Estimate:
+def _of_throughput(cell: Cell, spec: RateSearchKeys) -> Estimate:
     """By running the search on a simulated device."""
     limit_fps = _limit_fps(cell)
     check_range(cell, MaxRate(limit_fps, "set"))

@@ -8,7 +8,7 @@ from typing import Literal
 
 from dutperf.catalogue import PROCEDURES, Family, Procedure, ProcedureName
 from dutperf.model.cell import Cell
-from dutperf.model.rate_specs import ThroughputSpec
+from dutperf.model.rate_specs import RateSearchKeys
 from dutperf.model.specs import LatencySpec, ProcedureSpec
 from dutperf.model.stateful_keys import Stateful
 from dutperf.model.traffic import Traffic
@@ -183,7 +183,7 @@ class Subject:
     @property
     def search(self) -> str:
         """Which search of a throughput it was; empty: it is none."""
-        return self.spec.search if isinstance(self.spec, ThroughputSpec) else ""
+        return self.spec.search if isinstance(self.spec, RateSearchKeys) else ""
 
     @property
     def setting(self) -> str:
@@ -210,7 +210,7 @@ class Subject:
             found.append(f"frames within {timeout_ms:.12g} ms")
         if lost_percent:
             found.append(f"losing up to {lost_percent:.12g} %")
-        if isinstance(spec, ThroughputSpec) and spec.verify_trials:
+        if isinstance(spec, RateSearchKeys) and spec.verify_trials:
             found.append(f"losses verified by {spec.verify_trials} trials")
         if result and result.verified_by:
             found.append(f"losses verified by up to {result.verified_by} trials")
