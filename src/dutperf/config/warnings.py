@@ -55,7 +55,8 @@ def _has_device(testbed: Testbed) -> bool:
 def _outside(testbed: Testbed, cell: Cell) -> Iterator[str]:
     for key, addresses in _used(testbed, cell):
         network, rfc = _BENCHMARK_NETWORKS[addresses.version]
-        if addresses.within(network) or _translates_benchmark(addresses):
+        is_group = ipaddress.ip_address(addresses.base).is_multicast
+        if addresses.within(network) or _translates_benchmark(addresses) or is_group:
             continue
         shown = addresses.lowest
         if addresses.fields:
