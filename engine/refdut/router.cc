@@ -1,6 +1,7 @@
 #include "router.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include "net/checksum.h"
@@ -15,6 +16,30 @@ bool equals(const net::Mac& mac, const uint8_t* bytes) {
 
 void copy_mac(const net::Mac& mac, uint8_t* out) {
   std::memcpy(out, mac.bytes.data(), mac.bytes.size());
+}
+
+// IPv4 or IPv6 in a frame that is long enough to be it; null: neither.
+uint8_t* packet_in(uint8_t* frame, size_t size) {
+  const uint16_t type = reinterpret_cast<const net::EthernetHeader*>(frame)->ether_type;
+  const bool whole = (type == net::kEtherTypeIpv4 &&
+                      size >= sizeof(net::EthernetHeader) + sizeof(net::Ipv4Header)) ||
+                     (type == net::kEtherTypeIpv6 &&
+                      size >= sizeof(net::EthernetHeader) + sizeof(net::Ipv6Header));
+  return whole ? frame + sizeof(net::EthernetHeader) : nullptr;
+}
+
+// Whether a frame is for a group whose members may be beyond the link (RFC 5771 4, RFC 4291 2.7).
+bool is_for_group(uint8_t* frame, size_t size) {
+  if ((frame[0] & 1) == 0) return false;
+  const uint8_t* ip = packet_in(frame, size);
+  if (!ip) return false;
+  if (reinterpret_cast<const net::EthernetHeader*>(frame)->ether_type == net::kEtherTypeIpv4) {
+    const uint8_t* to = ip + offsetof(net::Ipv4Header, dst);
+    const bool stays = to[0] == 224 && to[1] == 0 && to[2] == 0;
+    return to[0] >> 4 == 0xe && !stays;
+  }
+  const uint8_t* to = ip + offsetof(net::Ipv6Header, dst);
+  return to[0] == 0xff && (to[1] & 0xf) > 2;
 }
 
 }  // namespace
@@ -52,7 +77,8 @@ Router::Verdict Router::handle(size_t port, uint8_t* frame, size_t size) {
   std::memcpy(from.bytes.data(), ethernet->src, from.bytes.size());
   reply_bytes_ = net::write_reply(frame, size, own_[port], reply_.data());
   if (reply_bytes_ > 0) return Verdict::kReply;
-  if (!equals(own_[port].mac, ethernet->dst)) return Verdict::kDrop;
+  const bool to_group = is_for_group(frame, size);
+  if (!to_group && !equals(own_[port].mac, ethernet->dst)) return Verdict::kDrop;
   if (Agent::may_be_query(frame, size)) [[unlikely]] {
     if (const auto verdict = ask_agent(port, frame, size)) return *verdict;
   }
@@ -70,17 +96,14 @@ std::optional<Router::Verdict> Router::ask_agent(size_t port, const uint8_t* fra
 bool Router::forward(size_t side, uint8_t* frame, size_t size) {
   auto* ethernet = reinterpret_cast<net::EthernetHeader*>(frame);
   const uint16_t type = ethernet->ether_type;
-  const bool whole = (type == net::kEtherTypeIpv4 &&
-                      size >= sizeof(net::EthernetHeader) + sizeof(net::Ipv4Header)) ||
-                     (type == net::kEtherTypeIpv6 &&
-                      size >= sizeof(net::EthernetHeader) + sizeof(net::Ipv6Header));
-  if (!whole) return false;
-  uint8_t* ip = frame + sizeof(net::EthernetHeader);
+  uint8_t* ip = packet_in(frame, size);
+  if (!ip) return false;
   if (several_) leaves_by_ = choices_[side].number_for(type, ip);
   const size_t to = port_index(side, leaves_by_);
-  if (!neighbours_[to]) return false;
+  const bool to_group = is_for_group(frame, size);
+  if (!to_group && !neighbours_[to]) return false;
   if (!take_hop(type, ip)) return false;
-  copy_mac(*neighbours_[to], ethernet->dst);
+  if (!to_group) copy_mac(*neighbours_[to], ethernet->dst);
   copy_mac(own_[to].mac, ethernet->src);
   return true;
 }

@@ -84,6 +84,27 @@ TEST_P(Routed, FramesForAnotherMacAreDropped) {
   EXPECT_EQ(router_.handle(0, frame.data(), frame.size()), Verdict::kDrop);
 }
 
+// A group's MAC address stays; nobody has to be known beyond.
+TEST_P(Routed, FramesForAGroupAreForwarded) {
+  const bool ipv4 = GetParam() == 4;
+  Bytes frame = test_frame(GetParam(), 10);
+  const Bytes mac = ipv4 ? Bytes{0x01, 0x00, 0x5e, 0x7f, 0, 1} : Bytes{0x33, 0x33, 0, 0, 0, 1};
+  std::copy(mac.begin(), mac.end(), frame.begin());
+  const size_t to = ipv4 ? 14 + 16 : 14 + 24;
+  const Bytes before = frame;
+  EXPECT_EQ(router_.handle(0, frame.data(), frame.size()), Verdict::kDrop) << "no group";
+  frame = before;
+  frame[to] = ipv4 ? 239 : 0xff;
+  frame[to + 1] = ipv4 ? 255 : 0x15;
+  EXPECT_EQ(router_.handle(0, frame.data(), frame.size()), Verdict::kForward);
+  EXPECT_TRUE(std::equal(mac.begin(), mac.end(), frame.begin()));
+  EXPECT_TRUE(std::equal(kOwn[1].bytes.begin(), kOwn[1].bytes.end(), frame.begin() + 6));
+  frame = before;
+  const Bytes on_the_link = ipv4 ? Bytes{224, 0, 0, 22} : Bytes{0xff, 0x02, 0, 0};
+  std::copy(on_the_link.begin(), on_the_link.end(), frame.begin() + static_cast<ptrdiff_t>(to));
+  EXPECT_EQ(router_.handle(0, frame.data(), frame.size()), Verdict::kDrop) << "stays on its link";
+}
+
 TEST(Router, KeepsIpv4ChecksumsValidForAllHeaders) {
   Bytes header = {0x45, 0, 0, 60, 0, 0, 0, 0, 0, 17, 0, 0, 198, 18, 0, 2, 198, 19, 0, 2};
   for (unsigned id = 0; id < 0x10000; id += 7) {

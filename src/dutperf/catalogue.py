@@ -13,6 +13,7 @@ from typing import Literal
 
 ProcedureName = Literal[
     "throughput",
+    "multicast-throughput",
     "frame-loss",
     "back-to-back",
     "latency",
@@ -91,6 +92,24 @@ _ALL = (
         ),
         varied="rate",
         value="throughput",
+    ),
+    Procedure(
+        name="multicast-throughput",
+        family="rate search",
+        title="Multicast throughput",
+        finds="Fastest rate at which no frame to a group is lost (RFC 3918 4.3).",
+        heading="Multicast throughput, zero loss (RFC 3918 4.3)",
+        unit="fps",
+        better="higher",
+        sections={"RFC 3918": "4.3"},
+        metric="multicast_throughput",
+        examples=(
+            "dutperf multicast-throughput --lab known-answer --quick",
+            "dutperf multicast-throughput testbed.yaml --group 239.192.0.1",
+        ),
+        limit=("RFC 3918 4.3", "the fastest rate at which no frame is lost"),
+        varied="rate",
+        value="multicast throughput",
     ),
     Procedure(
         name="frame-loss",

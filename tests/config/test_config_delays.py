@@ -108,7 +108,7 @@ def test_a_sweep_rises_however_it_was_written() -> None:
         ({"rfc2544_latency": True}, "rfc2544_latency: unknown key: it is of latency"),
         (
             {**LATENCY, "frame_timeout_ms": 1},
-            "frame_timeout_ms: unknown key: it is of throughput and frame-loss",
+            "frame_timeout_ms: unknown key: it is of throughput, multicast-throughput",
         ),
         (
             {"procedure": "frame-loss", "loss_tolerance_percent": 1},

@@ -37,10 +37,12 @@ def test_the_hardware_testbed_has_both_versions_and_legal_addresses() -> None:
 
 def test_the_router_campaign_is_by_the_book() -> None:
     cells = expand(load_campaign(EXAMPLES / "linux-router.yaml"), make_testbed())
+    # In an outage somebody has to act, and the router has no route for a group.
+    left_out = ("outage", "multicast-throughput")
     assert {cell.procedure for cell in cells} == {
         name
         for name, each in PROCEDURES.items()
-        if each.family != "connections" and name != "outage"  # somebody has to act
+        if each.family != "connections" and name not in left_out
     }
     sizes = [c.frame_sizes[0] for c in cells if c.traffic.flows is None]
     assert set(sizes) == {64, 84, 128, 256, 512, 1024, 1280, 1518}

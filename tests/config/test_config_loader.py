@@ -333,7 +333,7 @@ def test_a_testbed_that_a_campaign_names_wrongly_is_shown_with_both_places(
         (
             "throughput",
             "through",
-            "4: procedures[0].procedure: must be one of throughput, frame-loss,",
+            "4: procedures[0].procedure: must be one of throughput, multicast-",
         ),
         ("5%", "5%\n    trial_duration_s: 60 s", "trial_duration_s: must be a number,"),
     ],

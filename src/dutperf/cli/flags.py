@@ -152,6 +152,7 @@ FLAGS: dict[str, Flag] = {
     "traffic.route_changes": Flag("--route-changes", bool),
     "traffic.management": Flag("--management", bool),
     "traffic.port_pattern": Flag("--port-pattern", PortPattern, "PATTERN"),
+    "traffic.group": Flag("--group", str, "ADDRESS"),
     "traffic.mac": Flag("--mac", Literal["fixed", "random"], "MAC"),
 }
 

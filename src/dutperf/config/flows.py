@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Literal
 from dutperf.config.side import RealAddress
 from dutperf.config.testbed import Testbed
 from dutperf.model.fields import KeyedError, Keys
-from dutperf.model.frames import IpVersions, version_of
+from dutperf.model.frames import IpVersions, translates, version_of
 from dutperf.model.hosts import AddressSet, BitField, HostField, Mode, number, overlap
-from dutperf.model.traffic import Traffic
+from dutperf.model.traffic import Traffic, group_mac
 from dutperf.protocol import DirectionName, IpVersion, Side
 
 if TYPE_CHECKING:
@@ -357,6 +357,11 @@ def _flow(
         destination = AddressSet(target)
     else:
         destination = destinations(testbed, cell.traffic, receiver, target)
+    next_hop_mac = side.next_hop_mac
+    group = cell.traffic.group_of(version) if name == "foreground" else None
+    if group:
+        _check_group(cell, group, version, spread=bool(destination.fields))
+        destination, next_hop_mac = AddressSet(group), group_mac(group)
     return Flow(
         name=name,
         sender=sender,
@@ -366,8 +371,25 @@ def _flow(
         source=sources,
         destination=destination,
         next_hop=side.next_hop(version) or destination.base,
-        next_hop_mac=side.next_hop_mac,
+        next_hop_mac=next_hop_mac,
     )
+
+
+def _check_group(cell: Cell, group: str, version: IpVersion, *, spread: bool) -> None:
+    """Refuse what one group has no use for (RFC 3918)."""
+    wrong = (
+        (translates(cell.ip), f"is of one IP version, not for ip {cell.ip}"),
+        ((":" in group) == (version == 4), f"{group} is no IPv{version} address"),
+        (spread, "is one address: the receiving side has several hosts or networks"),
+        (
+            bool(cell.stateful),
+            "is for no stateful test, whose connections are with hosts",
+        ),
+        (cell.pairs > 1, "is for one port on each side, not for several"),
+    )
+    for is_wrong, words in wrong:
+        if is_wrong:
+            raise KeyedError(("traffic", "group"), words)
 
 
 def _real(testbed: Testbed, cell: Cell, side: Side, version: IpVersion) -> RealAddress:

@@ -20,6 +20,7 @@ from dutperf.model.fields import (
     GoalSpec,
     KeyedError,
     MostRepeats,
+    OneOrMore,
     RepeatCount,
     Search,
     Width,
@@ -36,6 +37,7 @@ from dutperf.model.loads import (
     parse_rate_reference,
 )
 from dutperf.model.procedure_keys import (
+    Direction,
     ReferenceUse,
     RepeatNumber,
     SearchedKeys,
@@ -43,6 +45,7 @@ from dutperf.model.procedure_keys import (
     TimedStreamKeys,
     told,
 )
+from dutperf.model.traffic import DEFAULT_GROUP, Traffic
 from dutperf.protocol import MAX_TIMEOUTS
 from dutperf.stats import LOOKS
 
@@ -363,6 +366,47 @@ class ThroughputSpec(RateSearchKeys):
     """The throughput (RFC 2544 26.1)."""
 
     procedure: Literal["throughput"] = Field(description=told("throughput"))
+
+
+class MulticastThroughputSpec(RateSearchKeys):
+    """The throughput of frames to one group (RFC 3918 4.3), whose members are right."""
+
+    is_one_way = True
+
+    procedure: Literal["multicast-throughput"] = Field(
+        description=told("multicast-throughput")
+    )
+    direction: OneOrMore[Direction] = Field(
+        default=["forward"],
+        description="forward: the group's members are on the right side; reverse: on "
+        "the left side; several: a cell of each",
+    )
+
+    traffic: OneOrMore[Traffic] = Field(
+        default=[Traffic(group=DEFAULT_GROUP)],
+        description="as of other procedures, to a group",
+    )
+
+    @field_validator("traffic")
+    @classmethod
+    def _to_a_group(cls, profiles: list[Traffic]) -> list[Traffic]:
+        return [
+            each if each.group else each.model_copy(update={"group": DEFAULT_GROUP})
+            for each in profiles
+        ]
+
+    @model_validator(mode="after")
+    def _on_one_side(self) -> Self:
+        if "both" in self.direction:
+            raise KeyedError(
+                ("direction",),
+                "must be forward or reverse: a group's members are on one side",
+            )
+        if self.flows or self.stateful:
+            raise KeyedError(
+                ("flows" if self.flows else "stateful",), "must be left out: one group"
+            )
+        return self
 
 
 class FrameLossSpec(LossKeys):

@@ -35,6 +35,7 @@ from dutperf.model.procedure_keys import (
 from dutperf.model.rate_specs import (
     BackToBackSpec,
     FrameLossSpec,
+    MulticastThroughputSpec,
     ThroughputSpec,
 )
 from dutperf.model.stateful_keys import (
@@ -371,6 +372,7 @@ class SystemRecoverySpec(StreamKeys):
 
 _Any: TypeAlias = (
     ThroughputSpec
+    | MulticastThroughputSpec
     | FrameLossSpec
     | BackToBackSpec
     | LatencySpec

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from fractions import Fraction
+from ipaddress import ip_address
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -243,6 +244,38 @@ class Networks(Strict):
         return self.left if side == "left" else self.right
 
 
+DEFAULT_GROUP = "default"
+_DEFAULT_GROUPS: dict[IpVersion, str] = {4: "239.255.0.1", 6: "ff15::1"}
+"""Of a site (RFC 2365 6.1, RFC 4291 2.7): nobody else's."""
+_SITE_SCOPE = 5
+
+
+def _check_group(text: str) -> str:
+    if text == DEFAULT_GROUP:
+        return text
+    try:
+        found = ip_address(text)
+    except ValueError:
+        raise ValueError(f"must be a multicast address, not {text[:60]!r}") from None
+    if not found.is_multicast:
+        raise ValueError(f"must be a multicast address, not {found}")
+    near = found.packed[:3] == bytes((224, 0, 0))
+    if found.version == 6:
+        near = found.packed[1] & 0xF < 3
+    if near:
+        raise ValueError(f"{found} stays on its link: a router does not forward it")
+    return str(found)
+
+
+def group_mac(group: str) -> str:
+    """Where frames to ``group`` go on Ethernet (RFC 1112 6.4, RFC 2464 7)."""
+    address = ip_address(group).packed
+    low = bytes((0x33, 0x33, *address[-4:]))
+    if len(address) == 4:
+        low = bytes((0x01, 0x00, 0x5E, address[1] & 0x7F, *address[2:]))
+    return low.hex(":")
+
+
 def _on_both(count: int) -> dict[str, Any]:
     return {"left": count, "right": count}
 
@@ -397,6 +430,11 @@ class Traffic(Strict):
         "16); mesh: each to all of the other side in turn; pairs: each to the one of "
         "the same number; default: mesh",
     )
+    group: Annotated[str, AfterValidator(_check_group)] | None = Field(
+        default=None,
+        description="multicast group that frames are for (RFC 3918); of the "
+        "foreground; default: 239.255.0.1, or ff15::1",
+    )
     mac: Literal["fixed", "random"] = Field(
         default="fixed",
         description="source MAC address: the port's, or random (RFC 4814 4.2)",
@@ -449,6 +487,10 @@ class Traffic(Strict):
         """The same profile, its frames spread over so many flows."""
         keys = self.model_dump(exclude={*_OF_FLOWS, "flows"}, exclude_none=True)
         return Traffic.model_validate(keys | {"flows": flows})
+
+    def group_of(self, version: IpVersion) -> str | None:
+        """The group that frames of ``version`` are for, if they are for one."""
+        return _DEFAULT_GROUPS[version] if self.group == DEFAULT_GROUP else self.group
 
     def extension_headers(self, version: IpVersion) -> list[Ipv6Header]:
         """Of the foreground's frames of ``version``."""
@@ -564,7 +606,8 @@ class Traffic(Strict):
     def _headers(self) -> list[str]:
         named = (("ipv6", self.ipv6_headers), ("ipv4", self.ipv4_options))
         listed = ["-".join([name, *names]) if names else "" for name, names in named]
-        return [*listed, "fragmented" if self.fragmented else ""]
+        fragmented = "fragmented" if self.fragmented else ""
+        return [*listed, fragmented, "multicast" if self.group else ""]
 
 
 _BY: tuple[FlowsBy, ...] = get_args(FlowsBy)

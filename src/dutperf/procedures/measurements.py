@@ -15,6 +15,7 @@ METHODS: Mapping[ProcedureName, Method] = {
     each.name: each
     for each in (
         throughput.METHOD,
+        throughput.MULTICAST,
         frame_loss.METHOD,
         back_to_back.METHOD,
         system_recovery.METHOD,

@@ -74,6 +74,7 @@ from dutperf.results.trial_record import TrialRecord
 from dutperf.results.words import withdrawn_words
 from dutperf.search import Outcome, SearchResult
 from dutperf.search.strategies import Found, Strategy
+from dutperf.standards import Deviation
 from dutperf.tables.table_model import derived
 
 # How fast a device is but for the frames that it damages: another search, once.
@@ -440,4 +441,14 @@ def _meaning(cell: CellView) -> str:
     return said
 
 
+def measure_multicast(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
+    """The same; nobody joins the group, so the device must know where it goes."""
+    rule = "interfaces that answer IGMP queries during the test"
+    actual = "they do not: the device forwards the group as it is configured"
+    found = measure_throughput(runner, cell, limit)
+    silent = Deviation("RFC 3918 3.1.1", rule, actual, "SHOULD")
+    return found.model_copy(update={"deviations": [*found.deviations, silent]})
+
+
 METHOD = Method("throughput", OnStreams(measure_throughput), _meaning)
+MULTICAST = Method("multicast-throughput", OnStreams(measure_multicast), _meaning)
