@@ -18,10 +18,11 @@ using net::IpAddress;
 using net::Mac;
 using Bytes = std::vector<uint8_t>;
 
-const Mac kTester = *Mac::parse("02:00:00:00:00:01");
-const net::OwnAddresses kOwn{*Mac::parse("02:00:00:00:01:01"),
-                             {{*IpAddress::parse("198.18.0.1")}, {*IpAddress::parse("2001:2::1")}},
-                             {}};
+const Mac kManager = *Mac::parse("02:00:00:00:00:01");
+const net::OwnAddresses kAgent{
+    *Mac::parse("02:00:00:00:01:01"),
+    {{*IpAddress::parse("198.18.0.1")}, {*IpAddress::parse("2001:2::1")}},
+    {}};
 
 Bytes bytes_of(const std::string& digits) {
   Bytes result;
@@ -54,8 +55,8 @@ Bytes frame_of(const Bytes& message, int version, const char* to = nullptr, uint
   flow.destination.address = IpAddress::parse(to != nullptr ? to : own)->bytes;
   flow.destination.port = port;
   Bytes frame(14 + flow.ip_bytes);
-  std::memcpy(frame.data(), kOwn.mac.bytes.data(), 6);
-  std::memcpy(frame.data() + 6, kTester.bytes.data(), 6);
+  std::memcpy(frame.data(), kAgent.mac.bytes.data(), 6);
+  std::memcpy(frame.data() + 6, kManager.bytes.data(), 6);
   const Bytes type = version == 4 ? Bytes{8, 0} : Bytes{0x86, 0xdd};
   std::copy(type.begin(), type.end(), frame.begin() + 12);
   std::copy(message.begin(), message.end(), frame.end() - static_cast<long>(message.size()));
@@ -67,7 +68,7 @@ class AgentOf : public ::testing::TestWithParam<int> {
  protected:
   Bytes ask(const Bytes& message) {
     const Bytes frame = frame_of(message, GetParam());
-    const Bytes reply = agent_.answer(frame.data(), frame.size(), kOwn).value_or(Bytes{});
+    const Bytes reply = agent_.answer(frame.data(), frame.size(), kAgent).value_or(Bytes{});
     if (reply.empty()) return {};
     const auto packet = net::udp_packet_from(Agent::kPort, reply.data(), reply.size());
     return {packet.begin() + static_cast<long>(net::ip_header_bytes(GetParam()) + 8), packet.end()};
@@ -127,9 +128,9 @@ TEST_P(AgentOf, IsSilentToOthers) {
   EXPECT_TRUE(ask(set).empty());
   const char* const beyond = GetParam() == 4 ? "198.19.0.1" : "2001:2:0:8000::1";
   const Bytes elsewhere = frame_of(query(kUpTime), GetParam(), beyond);
-  EXPECT_EQ(agent_.answer(elsewhere.data(), elsewhere.size(), kOwn), std::nullopt);
+  EXPECT_EQ(agent_.answer(elsewhere.data(), elsewhere.size(), kAgent), std::nullopt);
   const Bytes other = frame_of(query(kUpTime), GetParam(), nullptr, 162);
-  EXPECT_EQ(agent_.answer(other.data(), other.size(), kOwn), std::nullopt);
+  EXPECT_EQ(agent_.answer(other.data(), other.size(), kAgent), std::nullopt);
   EXPECT_EQ(agent_.report(), (Json{{"answered", 0}, {"unanswered", 0}}));
 }
 
@@ -138,7 +139,7 @@ TEST_P(AgentOf, LeavesEveryThirdQueryUnansweredAndCountsIt) {
   const Bytes frame = frame_of(query(kUpTime), GetParam());
   for (int i = 1; i <= 10; ++i) {
     ask(query(kUpTime, "707269766174"));  // is no query
-    const auto reply = agent_.answer(frame.data(), frame.size(), kOwn);
+    const auto reply = agent_.answer(frame.data(), frame.size(), kAgent);
     ASSERT_TRUE(reply) << "it was for the agent, and goes no further";
     EXPECT_EQ(reply->empty(), i % 3 == 0) << i;
   }
@@ -153,7 +154,7 @@ TEST_P(AgentOf, LeavesEveryThirdQueryUnansweredAndCountsIt) {
 
 TEST_P(AgentOf, AnswersWithWholeFramesBack) {
   const Bytes frame = frame_of(query(kUpTime), GetParam());
-  const Bytes reply = agent_.answer(frame.data(), frame.size(), kOwn).value_or(Bytes{});
+  const Bytes reply = agent_.answer(frame.data(), frame.size(), kAgent).value_or(Bytes{});
   ASSERT_FALSE(reply.empty());
   EXPECT_EQ(Bytes(reply.begin(), reply.begin() + 6), Bytes(frame.begin() + 6, frame.begin() + 12));
   EXPECT_EQ(Bytes(reply.begin() + 6, reply.begin() + 12), Bytes(frame.begin(), frame.begin() + 6));
@@ -175,7 +176,7 @@ TEST_P(AgentOf, ReadsNothingThatIsNotThere) {
     for (int k = 0; k < 3; ++k) message[random() % message.size()] = static_cast<uint8_t>(random());
     message.resize(random() % (message.size() + 1));
     const Bytes frame = frame_of(message, GetParam());
-    const auto reply = agent_.answer(frame.data(), frame.size(), kOwn);
+    const auto reply = agent_.answer(frame.data(), frame.size(), kAgent);
     EXPECT_LE(reply.value_or(Bytes{}).size(), 200U);
   }
 }

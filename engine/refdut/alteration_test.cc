@@ -9,8 +9,7 @@ namespace dutperf::refdut {
 namespace {
 
 using net::testing::Bytes;
-
-constexpr net::TagIdentity kTag{1, 3, 0};
+using net::testing::kTag;
 
 class AlterationOf : public ::testing::TestWithParam<int> {
  protected:

@@ -20,11 +20,6 @@ constexpr size_t kMaxFreezes = 64;
 constexpr size_t kMaxAddresses = 64;
 constexpr uint64_t kMaxSequence = (1ULL << 48) - 1;
 
-[[noreturn]] void refuse(const std::string& where, const std::string& what,
-                         const std::string& hint) {
-  throw ProtocolError(control::kInvalidParams, where + " " + what, hint);
-}
-
 Match parse_match(const Json& json, const std::string& where) {
   if (json == "all") return {};
   if (json == "foreground") return {Match::Kind::kForeground};
@@ -508,6 +503,10 @@ void require_pairs(const Behaviour& behaviour, size_t pairs) {
     refuse("nat", "needs a device with one pair of ports",
            "leave it out, or start the device with one --left and one --right");
   }
+}
+
+void refuse(const std::string& where, const std::string& what, const std::string& hint) {
+  throw ProtocolError(control::kInvalidParams, where + " " + what, hint);
 }
 
 Behaviour parse_behaviour(const Json& json) {

@@ -144,6 +144,10 @@ inline constexpr uint32_t kMinMtu = 68;  // RFC 791 3.2: the longest header and 
 inline constexpr uint32_t kMaxMtu = 9702;
 inline constexpr uint64_t kMaxNs = 3'600'000'000'000;  // an hour
 
+// Throws control::ProtocolError, of what is at `where`.
+[[noreturn]] void refuse(const std::string& where, const std::string& what,
+                         const std::string& hint);
+
 // Throws control::ProtocolError, whose hint is never empty.
 Behaviour parse_behaviour(const Json& json);
 

@@ -9,22 +9,21 @@ namespace dutperf::refdut {
 namespace {
 
 using net::testing::Bytes;
+using net::testing::kTag;
 using net::testing::reference_frame;
 using net::testing::tagged_payload;
-
-constexpr net::TagIdentity kTag{0x0102, 3, 0};
 
 Bytes test_frame(int version, uint32_t size) {
   const net::FrameLayout layout = net::testing::sample_layout(version, size);
   return reference_frame(layout, tagged_payload(layout, kTag, 0xa1b2c3d4e5, 0x1122334455));
 }
 
-struct Kind {
+struct Damaged {
   int version;
   uint32_t size;
 };
 
-class DamageTo : public ::testing::TestWithParam<Kind> {};
+class DamageTo : public ::testing::TestWithParam<Damaged> {};
 
 TEST_P(DamageTo, ThePayloadIsOneBitThatChecksumsTellAndNoneOfTheIdentity) {
   const Bytes whole = test_frame(GetParam().version, GetParam().size);
@@ -102,8 +101,8 @@ TEST_P(DamageTo, TheEndLeavesTheIdentityThere) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Frames, DamageTo,
-                         ::testing::Values(Kind{4, 64}, Kind{4, 65}, Kind{4, 128}, Kind{6, 84},
-                                           Kind{6, 127}));
+                         ::testing::Values(Damaged{4, 64}, Damaged{4, 65}, Damaged{4, 128},
+                                           Damaged{6, 84}, Damaged{6, 127}));
 
 TEST(Damage, NeverMakesAChecksumOf0) {
   Bytes frame = test_frame(4, 64);

@@ -39,8 +39,8 @@ IpAddress host(int version, size_t port, int number) {
 }
 
 // A test frame from the tester at port `from` to the device, for the tester's host at `to`.
-Bytes frame(uint64_t sequence, size_t from, size_t to, int version = 4, uint16_t trial = 1,
-            uint32_t size = 128) {
+Bytes frame_between(uint64_t sequence, size_t from, size_t to, int version = 4, uint16_t trial = 1,
+                    uint32_t size = 128) {
   net::FrameLayout layout = net::testing::sample_layout(version, size);
   layout.src_mac = tester_mac(from);
   layout.dst_mac = own_mac(from);
@@ -105,7 +105,7 @@ TEST_F(TwoPairs, SendEachFrameByThePortOfItsDestination) {
     for (const auto& [inputs, outputs] : {std::pair{kLeft, kRight}, std::pair{kRight, kLeft}}) {
       for (const size_t from : inputs) {
         for (const size_t to : outputs) {
-          io_.arriving[from] = {frame(sequence, from, to, version)};
+          io_.arriving[from] = {frame_between(sequence, from, to, version)};
           device_.step();
           ASSERT_EQ(io_.left[to].size(), 1U) << version << ": " << from << " to " << to;
           net::FrameLayout layout = net::testing::sample_layout(version, 128);
@@ -155,13 +155,13 @@ TEST_F(TwoPairs, AnswerAtEachPortForItsOwnAddressOnly) {
 TEST_F(TwoPairs, DropWhatIsForAPortWhoseNeighbourIsUnknown) {
   configure(kRouting);
   ask(1);
-  io_.arriving[0] = {frame(0, 0, 1), frame(1, 0, 3)};
+  io_.arriving[0] = {frame_between(0, 0, 1), frame_between(1, 0, 3)};
   device_.step();
   EXPECT_EQ(account()["foreground"]["left"], 1);
   EXPECT_EQ(account()["foreground"]["dropped_by_routing"], 1);
   EXPECT_TRUE(io_.left[3].empty());
   ask(3);
-  io_.arriving[0] = {frame(2, 0, 3)};
+  io_.arriving[0] = {frame_between(2, 0, 3)};
   device_.step();
   EXPECT_EQ(numbers(3).back(), 2U);
   EXPECT_EQ(io_.owned(), 0U);
@@ -169,7 +169,7 @@ TEST_F(TwoPairs, DropWhatIsForAPortWhoseNeighbourIsUnknown) {
 
 TEST_F(TwoPairs, SendWhatIsInNoNetworkToTheNearest) {
   be_router();
-  Bytes packets[] = {frame(0, 0, 1), frame(1, 0, 3)};
+  Bytes packets[] = {frame_between(0, 0, 1), frame_between(1, 0, 3)};
   for (Bytes& bytes : packets) bytes[30] = 10;  // 10.19.0.2 and 10.19.1.2
   for (const Bytes& bytes : packets) io_.arriving[0].push_back(bytes);
   device_.step();
@@ -180,14 +180,14 @@ TEST_F(TwoPairs, SendWhatIsInNoNetworkToTheNearest) {
 TEST_F(TwoPairs, AreTwoWiresUntilTheyAreARouter) {
   configure("{}");
   const Bytes stranger(60, 7);
-  io_.arriving[0] = {frame(0, 0, 3)};
-  io_.arriving[2] = {frame(1, 2, 1), stranger};
+  io_.arriving[0] = {frame_between(0, 0, 3)};
+  io_.arriving[2] = {frame_between(1, 2, 1), stranger};
   io_.arriving[3] = {stranger};
   device_.step();
   ASSERT_EQ(io_.left[1].size(), 1U);
-  EXPECT_EQ(io_.left[1][0].bytes, frame(0, 0, 3));
+  EXPECT_EQ(io_.left[1][0].bytes, frame_between(0, 0, 3));
   ASSERT_EQ(io_.left[3].size(), 2U);
-  EXPECT_EQ(io_.left[3][0].bytes, frame(1, 2, 1));
+  EXPECT_EQ(io_.left[3][0].bytes, frame_between(1, 2, 1));
   EXPECT_EQ(io_.left[3][1].bytes, stranger);
   ASSERT_EQ(io_.left[2].size(), 1U);
   EXPECT_EQ(io_.left[2][0].bytes, stranger);
@@ -197,7 +197,7 @@ TEST_F(TwoPairs, ShareTheRulesOfTheirDirection) {
   be_router();
   configure(R"({"forward": {"rules": [{"every": 3, "do": "drop"}]}})");
   for (uint64_t i = 0; i < 12; ++i) {
-    io_.arriving[kLeft[i % 2]].push_back(frame(i, kLeft[i % 2], kRight[i / 2 % 2]));
+    io_.arriving[kLeft[i % 2]].push_back(frame_between(i, kLeft[i % 2], kRight[i / 2 % 2]));
     device_.step();
   }
   EXPECT_EQ(numbers(1), (std::vector<uint64_t>{0, 1, 4, 9}));
@@ -210,7 +210,7 @@ TEST_F(TwoPairs, ShareTheServiceOfTheirDirection) {
   be_router();
   configure(R"({"forward": {"service": {"rate_fps": 1000000, "queue_frames": 4}}})");
   for (uint64_t i = 0; i < 10; ++i) {
-    io_.arriving[kLeft[i % 2]].push_back(frame(i, kLeft[i % 2], kRight[i / 2 % 2]));
+    io_.arriving[kLeft[i % 2]].push_back(frame_between(i, kLeft[i % 2], kRight[i / 2 % 2]));
   }
   const uint64_t began_ns = io_.clock_ns;
   wait(20'000, 100);
@@ -231,7 +231,8 @@ TEST_F(TwoPairs, AreWithheldAlike) {
       R"({"forward": {"service": {"rate_fps": 100000, "queue_frames": 0, "withhold": true}}})");
   constexpr size_t kFrames = 200;
   for (uint64_t i = 0; i < kFrames; ++i) {
-    for (const size_t port : kLeft) io_.arriving[port].push_back(frame(2 * i + port / 2, port, 1));
+    for (const size_t port : kLeft)
+      io_.arriving[port].push_back(frame_between(2 * i + port / 2, port, 1));
   }
   for (const uint64_t step_ns : {1000U, 2000U, 5000U}) {
     std::array<size_t, 2> before = {io_.arriving[0].size(), io_.arriving[2].size()};
@@ -247,10 +248,10 @@ TEST_F(TwoPairs, AreWithheldAlike) {
 TEST_F(TwoPairs, SendOtherPacketsAndPiecesByThePortOfTheirDestination) {
   be_router();
   configure(R"({"forward": {"fragments": {"mtu": 68}}})");
-  Bytes other = frame(0, 0, 3);
+  Bytes other = frame_between(0, 0, 3);
   other[other.size() - sizeof(net::WireTag)] ^= 0xff;  // its tag is none
-  const Bytes whole = frame(0, 0, 3, 4, 1, 64);
-  io_.arriving[0] = {frame(1, 0, 3), whole, other};
+  const Bytes whole = frame_between(0, 0, 3, 4, 1, 64);
+  io_.arriving[0] = {frame_between(1, 0, 3), whole, other};
   device_.step();
   EXPECT_TRUE(io_.left[1].empty());
   EXPECT_EQ(io_.left[3].size(), 2U + 1U + 2U);  // 90 bytes behind the IP header, of 48 at most
@@ -262,7 +263,8 @@ TEST_F(TwoPairs, SendOtherPacketsAndPiecesByThePortOfTheirDestination) {
 TEST_F(TwoPairs, LoseWhatAPortDoesNotTakeAndGoOnAtTheOther) {
   be_router();
   io_.dead_port = 3;
-  io_.arriving[0] = {frame(0, 0, 1), frame(1, 0, 3), frame(2, 0, 1), frame(3, 0, 3)};
+  io_.arriving[0] = {frame_between(0, 0, 1), frame_between(1, 0, 3), frame_between(2, 0, 1),
+                     frame_between(3, 0, 3)};
   device_.step();
   EXPECT_EQ(numbers(1), (std::vector<uint64_t>{0, 2}));
   EXPECT_EQ(device_.report()["device"]["forward"]["held"], 2);
@@ -277,8 +279,8 @@ TEST_F(TwoPairs, KeepTheOrderBehindAPortThatIsFull) {
   be_router();
   io_.dead_port = 3;
   constexpr uint64_t kForTheDead = kOutboxFrames + 1;
-  for (uint64_t i = 0; i < kForTheDead; ++i) io_.arriving[0].push_back(frame(i, 0, 3));
-  for (uint64_t i = 0; i < 10; ++i) io_.arriving[0].push_back(frame(kForTheDead + i, 0, 1));
+  for (uint64_t i = 0; i < kForTheDead; ++i) io_.arriving[0].push_back(frame_between(i, 0, 3));
+  for (uint64_t i = 0; i < 10; ++i) io_.arriving[0].push_back(frame_between(kForTheDead + i, 0, 1));
   wait(10'000);
   EXPECT_TRUE(io_.left[1].empty());
   io_.dead_port.reset();
@@ -296,7 +298,7 @@ TEST_F(TwoPairs, RefuseWhatNeedsOnePair) {
     EXPECT_THROW(configure(text), control::ProtocolError) << text;
   }
   EXPECT_EQ(device_.gateway(), nullptr);
-  io_.arriving[0] = {frame(0, 0, 3)};
+  io_.arriving[0] = {frame_between(0, 0, 3)};
   device_.step();
   EXPECT_EQ(io_.left[3].size(), 1U) << "it goes on as before";
 }
@@ -315,7 +317,7 @@ TEST_F(TwoPairs, AccountForEveryFrameWhateverTheyDo) {
   std::mt19937_64 random(6);
   for (uint64_t i = 0; i < kFrames; ++i) {
     const size_t from = kLeft[i % 2];
-    io_.arriving[from].push_back(frame(i, from, kRight[i / 2 % 2]));
+    io_.arriving[from].push_back(frame_between(i, from, kRight[i / 2 % 2]));
     if (random() % 3 == 0) device_.step();
     io_.clock_ns += random() % 2000;
   }

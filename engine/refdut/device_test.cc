@@ -9,6 +9,7 @@
 #include "measure/testing/arrive.h"
 #include "net/inspection.h"
 #include "testing/fake_io.h"
+#include "testing/tester.h"
 
 namespace dutperf::refdut {
 namespace {
@@ -17,9 +18,9 @@ using net::testing::reference_frame;
 using net::testing::tagged_payload;
 using testing::Bytes;
 using testing::FakeIo;
+using testing::kOwn;
+using testing::tagged;
 
-const std::array<net::Mac, 2> kMacs = {*net::Mac::parse("02:00:00:00:01:01"),
-                                       *net::Mac::parse("02:00:00:00:01:02")};
 constexpr size_t kRoom = 10'000;
 
 Bytes frame(uint64_t sequence, uint16_t trial = 1, bool background = false, int version = 4,
@@ -101,7 +102,7 @@ class TheDevice : public ::testing::Test {
   Json account() { return device_.report()["trials"].back()["forward"]["foreground"]; }
 
   FakeIo io_;
-  Device<FakeIo> device_{io_, kMacs, kRoom};
+  Device<FakeIo> device_{io_, kOwn, kRoom};
 };
 
 TEST_F(TheDevice, IsAWireBeforeItIsToldAnything) {
@@ -544,7 +545,7 @@ TEST_F(TheDevice, RoutesOtherPacketsBeforeItsRulesSeeThem) {
   io_.arriving[0] = {stranger(200)};  // to learn a neighbour; for somebody else, so dropped
   device_.step();
   Bytes through = stranger(64);
-  std::copy(kMacs[1].bytes.begin(), kMacs[1].bytes.end(), through.begin());
+  std::copy(kOwn[1].bytes.begin(), kOwn[1].bytes.end(), through.begin());
   io_.arriving[1] = {through, stranger(64), through, through};
   device_.step();
   ASSERT_EQ(io_.left[0].size(), 2U);
@@ -572,10 +573,10 @@ TEST_F(TheDevice, AnswersAsARouterAndRoutes) {
   for (const size_t side : {0, 1}) {
     ASSERT_EQ(io_.left[side].size(), 1U);
     const Bytes& reply = io_.left[side][0].bytes;
-    EXPECT_EQ(net::parse_answer(reply.data(), reply.size())->mac, kMacs[side]);
+    EXPECT_EQ(net::parse_answer(reply.data(), reply.size())->mac, kOwn[side]);
   }
   Bytes through = frame(0);
-  std::copy(kMacs[0].bytes.begin(), kMacs[0].bytes.end(), through.begin());
+  std::copy(kOwn[0].bytes.begin(), kOwn[0].bytes.end(), through.begin());
   io_.arriving[0] = {through, frame(1)};  // the second is for somebody else
   device_.step();
   ASSERT_EQ(io_.left[1].size(), 2U);
@@ -636,11 +637,6 @@ TEST_F(TheDevice, AccountsForEveryFrameWhateverItDoes) {
     EXPECT_GT(count(key), 10U) << key << ": the test is about something";
   }
   EXPECT_EQ(io_.owned(), 0U);
-}
-
-Bytes tagged(Bytes bytes, const Bytes& tags) {
-  bytes.insert(bytes.begin() + 12, tags.begin(), tags.end());
-  return bytes;
 }
 
 constexpr const char* kTenToHundreds =
@@ -797,7 +793,7 @@ TEST_F(TheDevice, AnswersItsNeighboursWithTheirTags) {
   reply.erase(reply.begin() + 12, reply.begin() + 16);
   const auto answer = net::parse_answer(reply.data(), reply.size());
   ASSERT_TRUE(answer);
-  EXPECT_EQ(answer->mac, kMacs[0]);
+  EXPECT_EQ(answer->mac, kOwn[0]);
 }
 
 }  // namespace

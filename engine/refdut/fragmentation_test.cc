@@ -20,10 +20,11 @@ using net::testing::sample_layout;
 using net::testing::tagged_payload;
 using testing::Bytes;
 using testing::FakeIo;
+using testing::tagged;
 using Passage = Cut::Passage;
 
 constexpr size_t kIp = 14;
-const Bytes kTag = {0x81, 0x00, 0x20, 10};
+const Bytes kOneTag = {0x81, 0x00, 0x20, 10};
 const Bytes kTwoTags = {0x88, 0xa8, 0x00, 100, 0x81, 0x00, 0x20, 10};
 
 uint32_t word(const Bytes& bytes, size_t at) { return bytes[at] * 256U + bytes[at + 1]; }
@@ -51,11 +52,6 @@ void set_checksum(Bytes& frame) {
   const size_t ip = ip_of(frame);
   set_word(frame, ip + 10, 0);
   set_word(frame, ip + 10, 0xffffU - reference_sum(header_of(frame)));
-}
-
-Bytes tagged(Bytes frame, const Bytes& tags) {
-  frame.insert(frame.begin() + 12, tags.begin(), tags.end());
-  return frame;
 }
 
 // An IPv4 packet of anything, with so many words of options.
@@ -139,7 +135,7 @@ void expect_sound(const std::vector<Bytes>& pieces, const Bytes& frame, uint32_t
 
 TEST(Cut, MakesPiecesThatCanBePutTogether) {
   std::mt19937_64 random(1);
-  const Bytes tags[] = {{}, kTag, kTwoTags};
+  const Bytes tags[] = {{}, kOneTag, kTwoTags};
   size_t most = 0;
   for (int i = 0; i < 3000; ++i) {
     const size_t options = random() % 3 == 0 ? random() % 11 : 0;
@@ -199,7 +195,7 @@ TEST(Cut, LetsThroughWhatIsNotLonger) {
     set_word(other, 12, type);
     EXPECT_EQ(passage(other), Passage::kWhole) << type;
   }
-  EXPECT_EQ(passage(tagged(tagged(packet(2000, random), kTwoTags), kTag)), Passage::kWhole);
+  EXPECT_EQ(passage(tagged(tagged(packet(2000, random), kTwoTags), kOneTag)), Passage::kWhole);
 }
 
 TEST(Cut, LetsNothingThroughThatMustStayInOne) {
@@ -255,7 +251,7 @@ TEST(Cut, OfNonsenseLooksAtNoByteBeyondTheFrame) {
   EXPECT_GT(cut, 1000U);
 }
 
-constexpr size_t kRoom = 10'000;
+constexpr size_t kPieceRoom = 10'000;
 
 class ANarrowerLink : public ::testing::Test {
  protected:
@@ -317,7 +313,7 @@ class ANarrowerLink : public ::testing::Test {
 
   FakeIo io_;
   Reassembler reassembler_;
-  Device<FakeIo> device_{io_, std::array<net::Mac, 2>{}, kRoom};
+  Device<FakeIo> device_{io_, std::array<net::Mac, 2>{}, kPieceRoom};
 };
 
 Json pieces(uint64_t frames, uint64_t left, uint64_t dropped) {

@@ -5,6 +5,7 @@
 #include "device.h"
 #include "net/testing/reference_frame.h"
 #include "testing/fake_io.h"
+#include "testing/tester.h"
 
 namespace dutperf::refdut {
 namespace {
@@ -15,11 +16,8 @@ using net::testing::Bytes;
 using net::testing::reference_frame;
 using net::testing::tagged_payload;
 using testing::FakeIo;
-
-const net::Mac kTester[2] = {*net::Mac::parse("02:00:00:00:00:01"),
-                             *net::Mac::parse("02:00:00:00:00:02")};
-const std::array<net::Mac, 2> kOwn = {*net::Mac::parse("02:00:00:00:01:01"),
-                                      *net::Mac::parse("02:00:00:00:01:02")};
+using testing::kOwn;
+using testing::kTester;
 
 // Ends of a test frame, as text.
 struct Ends {

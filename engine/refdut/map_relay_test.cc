@@ -2,43 +2,44 @@
 
 #include <gtest/gtest.h>
 
+#include "net/testing/addresses.h"
 #include "net/testing/reference_frame.h"
 
 namespace dutperf::refdut {
 namespace {
 
-net::IpAddress ip(const char* text) { return *net::IpAddress::parse(text); }
+using net::testing::ip;
 
 // RFC 7597 appendix A, example 1.
-MapRule example() { return {ip("2001:db8::"), 40, ip("192.0.2.0"), 24, 16, 6}; }
+MapRule example_rule() { return {ip("2001:db8::"), 40, ip("192.0.2.0"), 24, 16, 6}; }
 
 constexpr uint32_t kShared = 0xc0000212;  // 192.0.2.18
 
 TEST(MapRelay, KnowsTheEdgeOfTheRfcsExample) {
-  const MapRelay relay(example());
+  const MapRelay relay(example_rule());
   const auto edge = ip("2001:db8:12:3400:0:c000:212:34");
-  constexpr uint16_t kOwn[] = {1232, 1235, 2256, 2259, 64720, 64723};
-  for (const uint16_t port : kOwn) {
+  constexpr uint16_t kPorts[] = {1232, 1235, 2256, 2259, 64720, 64723};
+  for (const uint16_t port : kPorts) {
     EXPECT_EQ(relay.edge_of(kShared, port), edge) << port;
   }
   EXPECT_EQ(relay.edge_of(kShared, 1236), ip("2001:db8:12:3500:0:c000:212:35"));
 }
 
 TEST(MapRelay, KnowsNoEdgeOfOtherAddressesAndPortsOfNobody) {
-  const MapRelay relay(example());
+  const MapRelay relay(example_rule());
   EXPECT_EQ(relay.edge_of(kShared, 1023), std::nullopt);
   EXPECT_EQ(relay.edge_of(0xc0000312, 1232), std::nullopt);
 }
 
 TEST(MapRelay, WithoutAnOffsetEachPortIsSomebodys) {
-  MapRule rule = example();
+  MapRule rule = example_rule();
   rule.psid_offset = 0;
   EXPECT_EQ(MapRelay(rule).edge_of(kShared, 0x3400), ip("2001:db8:12:3400:0:c000:212:34"));
   EXPECT_EQ(MapRelay(rule).edge_of(kShared, 0), ip("2001:db8:12::c000:212:0"));
 }
 
 TEST(MapRelay, AnAddressNeedNotBeShared) {
-  MapRule rule = example();
+  MapRule rule = example_rule();
   rule.ea_bits = 8;
   EXPECT_EQ(MapRelay(rule).edge_of(kShared, 1024), ip("2001:db8:12::c000:212:0"));
   rule.ipv4 = ip("192.0.2.18");
@@ -48,19 +49,19 @@ TEST(MapRelay, AnAddressNeedNotBeShared) {
 }
 
 TEST(MapRelay, SaysWhatDoesNotFit) {
-  EXPECT_STREQ(example().fault(), "");
-  MapRule rule = example();
+  EXPECT_STREQ(example_rule().fault(), "");
+  MapRule rule = example_rule();
   rule.ea_bits = 7;
   EXPECT_STREQ(rule.fault(), "ea_bits are fewer than the IPv4 suffix has");
   rule.ea_bits = 19;
   EXPECT_STREQ(rule.fault(), "psid_offset and the PSID are more bits than a port has");
-  rule = example();
+  rule = example_rule();
   rule.ipv6_bits = 49;
   EXPECT_STREQ(rule.fault(), "ea_bits reach into the interface identifier");
 }
 
 TEST(MapRelay, ComparesAPacketsEdgeWithItsAddressAndPort) {
-  const MapRelay relay(example());
+  const MapRelay relay(example_rule());
   net::FrameLayout layout = net::testing::sample_layout(4, 128);
   layout.src_ip = ip("192.0.2.18");
   layout.src_port = 1232;

@@ -30,11 +30,6 @@ constexpr Names<Overload, 2> kOverloads = {{
     {"forget", Overload::kForget},
 }};
 
-[[noreturn]] void refuse(const std::string& where, const std::string& what,
-                         const std::string& hint) {
-  throw ProtocolError(control::kInvalidParams, where + " " + what, hint);
-}
-
 PortSet parse_port_set(const Json& json, const std::string& where) {
   ObjectReader reader(json, where);
   PortSet set;

@@ -6,14 +6,14 @@
 #include <random>
 
 #include "net/headers.h"
+#include "net/testing/addresses.h"
 
 namespace dutperf::refdut {
 namespace {
 
 using net::IpAddress;
+using net::testing::ip;
 using Lists = std::vector<std::vector<IpAddress>>;
-
-IpAddress ip(const char* text) { return *IpAddress::parse(text); }
 
 int number_for(const PortChoice& choice, const IpAddress& destination) {
   net::Ipv6Header header{};  // room for either

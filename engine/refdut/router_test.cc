@@ -6,6 +6,7 @@
 
 #include "net/classify.h"
 #include "net/testing/reference_frame.h"
+#include "testing/tester.h"
 
 namespace dutperf::refdut {
 namespace {
@@ -16,17 +17,17 @@ using net::testing::Bytes;
 using net::testing::reference_frame;
 using net::testing::reference_sum;
 using net::testing::tagged_payload;
+using testing::kOwn;
+using testing::kTester;
 using Verdict = Router::Verdict;
 
-const Mac kTester[2] = {*Mac::parse("02:00:00:00:00:01"), *Mac::parse("02:00:00:00:00:02")};
-const std::array<Mac, 2> kOwn = {*Mac::parse("02:00:00:00:01:01"),
-                                 *Mac::parse("02:00:00:00:01:02")};
-const Routing kRouting{true,
-                       {{*IpAddress::parse("198.18.0.1"), *IpAddress::parse("2001:2::1")},
-                        {*IpAddress::parse("198.19.0.1"), *IpAddress::parse("2001:2:0:8000::1")}}};
+const Routing kRoutesOfBoth{
+    true,
+    {{*IpAddress::parse("198.18.0.1"), *IpAddress::parse("2001:2::1")},
+     {*IpAddress::parse("198.19.0.1"), *IpAddress::parse("2001:2:0:8000::1")}}};
 
 // From the tester to the router, on the left.
-Bytes test_frame(int version, uint8_t ttl) {
+Bytes frame_living(int version, uint8_t ttl) {
   net::FrameLayout layout = net::testing::sample_layout(version, 128);
   layout.src_mac = kTester[0];
   layout.dst_mac = kOwn[0];
@@ -44,7 +45,7 @@ Verdict ask(Router& router, size_t side, const char* own, const char* target) {
 
 class Routed : public ::testing::TestWithParam<int> {
  protected:
-  Router router_{kRouting, kOwn};
+  Router router_{kRoutesOfBoth, kOwn};
 };
 
 INSTANTIATE_TEST_SUITE_P(Versions, Routed, ::testing::Values(4, 6));
@@ -52,7 +53,7 @@ INSTANTIATE_TEST_SUITE_P(Versions, Routed, ::testing::Values(4, 6));
 TEST_P(Routed, FramesHaveOneHopLessAndNewMacsAndNothingElseChanges) {
   ask(router_, 1, "198.19.0.2", "198.19.0.1");
   for (int ttl = 2; ttl <= 255; ++ttl) {
-    Bytes frame = test_frame(GetParam(), static_cast<uint8_t>(ttl));
+    Bytes frame = frame_living(GetParam(), static_cast<uint8_t>(ttl));
     ASSERT_EQ(router_.handle(0, frame.data(), frame.size()), Verdict::kForward);
     net::FrameLayout layout = net::testing::sample_layout(GetParam(), 128);
     layout.src_mac = kOwn[1];
@@ -65,13 +66,13 @@ TEST_P(Routed, FramesHaveOneHopLessAndNewMacsAndNothingElseChanges) {
 TEST_P(Routed, FramesWithoutAHopLeftAreDropped) {
   ask(router_, 1, "198.19.0.2", "198.19.0.1");
   for (const uint8_t ttl : {uint8_t{0}, uint8_t{1}}) {
-    Bytes frame = test_frame(GetParam(), ttl);
+    Bytes frame = frame_living(GetParam(), ttl);
     EXPECT_EQ(router_.handle(0, frame.data(), frame.size()), Verdict::kDrop);
   }
 }
 
 TEST_P(Routed, FramesForAnUnknownNeighbourAreDropped) {
-  Bytes frame = test_frame(GetParam(), 10);
+  Bytes frame = frame_living(GetParam(), 10);
   EXPECT_EQ(router_.handle(0, frame.data(), frame.size()), Verdict::kDrop);
   ask(router_, 1, "198.19.0.2", "198.19.0.1");
   EXPECT_EQ(router_.handle(0, frame.data(), frame.size()), Verdict::kForward);
@@ -79,7 +80,7 @@ TEST_P(Routed, FramesForAnUnknownNeighbourAreDropped) {
 
 TEST_P(Routed, FramesForAnotherMacAreDropped) {
   ask(router_, 1, "198.19.0.2", "198.19.0.1");
-  Bytes frame = test_frame(GetParam(), 10);
+  Bytes frame = frame_living(GetParam(), 10);
   frame[5] ^= 1;
   EXPECT_EQ(router_.handle(0, frame.data(), frame.size()), Verdict::kDrop);
 }
@@ -124,7 +125,7 @@ TEST(Router, KeepsIpv4ChecksumsValidForAllHeaders) {
 }
 
 TEST(Router, AnswersForItsOwnAddressesOnTheirSideOnly) {
-  Router router(kRouting, kOwn);
+  Router router(kRoutesOfBoth, kOwn);
   EXPECT_EQ(ask(router, 0, "198.18.0.2", "198.18.0.1"), Verdict::kReply);
   const auto arp = net::parse_answer(router.reply(), router.reply_bytes());
   ASSERT_TRUE(arp.has_value());
@@ -139,17 +140,17 @@ TEST(Router, AnswersForItsOwnAddressesOnTheirSideOnly) {
 }
 
 TEST(Router, DropsWhatIsTooShortOrNoIp) {
-  Router router(kRouting, kOwn);
+  Router router(kRoutesOfBoth, kOwn);
   ask(router, 1, "198.19.0.2", "198.19.0.1");
   for (const int version : {4, 6}) {
-    const Bytes frame = test_frame(version, 10);
+    const Bytes frame = frame_living(version, 10);
     const size_t headers = net::testing::udp_offset(version);
     for (size_t size = 0; size < headers; ++size) {
       Bytes cut(frame.begin(), frame.begin() + static_cast<ptrdiff_t>(size));
       ASSERT_EQ(router.handle(0, cut.data(), size), Verdict::kDrop) << size;
     }
   }
-  Bytes other = test_frame(4, 10);
+  Bytes other = frame_living(4, 10);
   other[12] = 0x88;
   EXPECT_EQ(router.handle(0, other.data(), other.size()), Verdict::kDrop);
 }

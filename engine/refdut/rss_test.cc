@@ -13,7 +13,7 @@
 namespace dutperf::refdut {
 namespace {
 
-struct Endpoint {
+struct RssEnd {
   const char* address;
   uint16_t port;
 };
@@ -36,8 +36,8 @@ Bytes frame_of(const net::IpAddress& src, uint16_t src_port, const net::IpAddres
 }
 
 struct Published {
-  Endpoint dst;
-  Endpoint src;
+  RssEnd dst;
+  RssEnd src;
   uint32_t of_addresses;
   uint32_t with_ports;
 };

@@ -17,6 +17,12 @@ namespace dutperf::refdut::testing {
 
 using net::testing::Bytes;
 
+// With `tags` behind its MACs.
+inline Bytes tagged(Bytes frame, const Bytes& tags) {
+  frame.insert(frame.begin() + 12, tags.begin(), tags.end());
+  return frame;
+}
+
 struct Buffer {
   Bytes bytes;
   size_t size = 0;

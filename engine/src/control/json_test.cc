@@ -4,18 +4,12 @@
 
 #include <functional>
 
+#include "control/testing/refusal.h"
+
 namespace dutperf::control {
 namespace {
 
-std::string refusal(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const ProtocolError& error) {
-    EXPECT_EQ(error.code(), kInvalidParams);
-    return error.what();
-  }
-  return "accepted";
-}
+using testing::refusal;
 
 const Json kObject = Json::parse(R"({
   "zero": 0, "large": 18446744073709551615, "negative": -1, "fraction": 1.5, "whole": 1.0,

@@ -4,12 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "control/limits.h"
+
 namespace dutperf::control {
 namespace {
 
 constexpr uint64_t kMaxFps = 1'000'000'000'000;
-constexpr uint64_t kMaxNs = 1ULL << 47;
-constexpr uint64_t kMaxFrames = 1ULL << 40;
 constexpr size_t kMaxSteps = 4096;
 
 std::vector<timing::RateStep> parse_steps(ObjectReader& direction) {

@@ -4,10 +4,12 @@
 
 #include <string>
 
+#include "measure/testing/times.h"
+
 namespace dutperf::control {
 namespace {
 
-constexpr uint64_t kMs = 1'000'000;
+using measure::testing::kMs;
 
 dataplane::DirectionSpec direction_of(const Json& json, uint64_t duration_ns) {
   ObjectReader reader(json, "");

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "control/limits.h"
 #include "control/load_messages.h"
 #include "control/stream_messages.h"
 #include "vary/draw.h"
@@ -17,7 +18,6 @@ namespace {
 using control::to_json;  // not hidden by the ones in here
 using dataplane::Side;
 
-constexpr uint64_t kMaxNs = 1ULL << 47;
 constexpr uint64_t kMaxInspectEvery = 1'000'000'000;
 
 // m of n frames belong to the first stream (RFC 8219 5.3).

@@ -5,17 +5,17 @@
 
 #include <algorithm>
 
-#include "control/testing/addresses.h"
 #include "control/testing/golden.h"
+#include "net/testing/addresses.h"
 
 namespace dutperf::control {
 namespace {
 
 using dataplane::Side;
+using net::testing::ip;
+using net::testing::mac;
 using testing::golden_params;
 using testing::golden_result;
-using testing::ip;
-using testing::mac;
 
 const net::LabelStack kOneLabel{std::vector<net::MplsLabel>{{16, 5, 64}}};
 const net::VlanTags kTwoTags{std::vector<net::VlanTag>{{0x88a8, 4094, 7}, {0x8100, 100, 0}}};

@@ -5,13 +5,13 @@
 #include <bit>
 #include <utility>
 
+#include "control/limits.h"
+
 namespace dutperf::control {
 namespace {
 
 using control::to_json;  // not hidden by the ones in here
 using dataplane::Side;
-
-constexpr uint64_t kMaxNs = 1ULL << 47;
 
 constexpr std::array<std::pair<const char*, dpdk::Driver>, 7> kDrivers = {{
     {"af_packet", dpdk::Driver::kAfPacket},

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
+#include "control/limits.h"
+
 namespace dutperf::control {
 namespace {
 
-constexpr uint64_t kMaxNs = 1ULL << 47;
-constexpr uint64_t kMaxFrames = 1ULL << 40;
 constexpr size_t kMaxTimeouts = measure::kMaxTimeouts - 1;
 constexpr uint64_t kMaxIntervals = 1 << 16;
 constexpr uint64_t kMaxBlocks = 1 << 16;

@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "measure/testing/times.h"
+
 namespace dutperf::control {
 namespace {
 
 using measure::Shadow;
+using measure::testing::kMs;
 
-constexpr uint64_t kMs = 1'000'000;
 constexpr uint64_t kFrames = 1000;
 
 Shadow shadow(uint64_t begin_ms, uint64_t end_ms, uint64_t frames) {

@@ -4,9 +4,12 @@
 
 #include <functional>
 
+#include "control/testing/refusal.h"
+
 namespace dutperf::control {
 namespace {
 
+using testing::refusal;
 using vary::Field;
 using vary::Mode;
 using vary::Order;
@@ -29,16 +32,6 @@ Json variation(const char* field, int width, uint64_t min, uint64_t max) {
 ParsedStream parse(const Json& stream, uint64_t seed = 1) {
   // By way of text, as from the socket: a number there is unsigned, a literal here is not.
   return parse_stream(Json::parse(stream.dump()), "streams[0]", 41, seed);
-}
-
-std::string refusal(const std::function<void()>& action) {
-  try {
-    action();
-  } catch (const ProtocolError& error) {
-    EXPECT_EQ(error.code(), kInvalidParams);
-    return error.what();
-  }
-  return "accepted";
 }
 
 TEST(ParseStream, GivesEveryKeyItsDefault) {

@@ -4,14 +4,14 @@
 
 #include "dataplane/receiver.h"
 #include "dataplane/sender.h"
+#include "measure/testing/times.h"
 
 namespace dutperf::control {
 namespace {
 
 using dataplane::Side;
 using measure::Histogram;
-
-constexpr uint64_t kMs = 1'000'000;
+using measure::testing::kMs;
 
 // A direction's result on histograms of its own.
 struct Direction {

@@ -2,16 +2,16 @@
 #include <gtest/gtest.h>
 
 #include "control/messages.h"
-#include "control/testing/addresses.h"
 #include "control/testing/golden.h"
+#include "net/testing/addresses.h"
 
 namespace dutperf::control {
 namespace {
 
 using dataplane::Side;
+using net::testing::ip;
+using net::testing::mac;
 using testing::golden_params;
-using testing::ip;
-using testing::mac;
 
 void expect_golden(const TrialRequest& request) {
   const dataplane::TrialSpec& spec = request.spec;

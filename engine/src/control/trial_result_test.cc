@@ -2,19 +2,19 @@
 #include <gtest/gtest.h>
 
 #include "control/messages.h"
-#include "control/testing/addresses.h"
 #include "control/testing/golden.h"
 #include "dataplane/receiver.h"
 #include "dataplane/sender.h"
+#include "net/testing/addresses.h"
 
 namespace dutperf::control {
 namespace {
 
 using dataplane::Side;
 using measure::Histogram;
+using net::testing::ip;
+using net::testing::mac;
 using testing::golden_result;
-using testing::ip;
-using testing::mac;
 
 using Values = std::initializer_list<std::pair<uint64_t, uint64_t>>;  // value, times
 

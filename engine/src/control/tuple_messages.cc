@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "control/limits.h"
+
 namespace dutperf::control {
 namespace {
 
@@ -11,13 +13,11 @@ using dataplane::StreamSpec;
 using vary::IndexOrder;
 using vary::IndexSource;
 
-constexpr uint64_t kMaxNs = 1ULL << 47;
-
 constexpr NamesOf<IndexSource, 2> kSources = {{
     {"generated", IndexSource::kGenerated},
     {"learned", IndexSource::kLearned},
 }};
-constexpr NamesOf<IndexOrder, 6> kOrders = {{
+constexpr NamesOf<IndexOrder, 6> kIndexOrders = {{
     {"once", IndexOrder::kOnce},
     {"first", IndexOrder::kFirst},
     {"increasing", IndexOrder::kIncreasing},
@@ -96,7 +96,7 @@ void parse_tuples(ObjectReader& stream, StreamSpec& spec) {
   vary::Tuples tuples;
   tuples.source = reader.name("source", kSources);
   tuples.count = reader.number("count", 1, vary::IndexDraw::kMaxCount);
-  tuples.order = reader.name_or("order", "random", kOrders);
+  tuples.order = reader.name_or("order", "random", kIndexOrders);
   tuples.first = reader.number_or("first", 0, 0, vary::Permutation::kMaxSize - 1);
   reader.finish();
   if (tuples.source == IndexSource::kLearned) {

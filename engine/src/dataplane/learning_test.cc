@@ -14,18 +14,18 @@ namespace {
 constexpr uint64_t kSeed = 7;
 constexpr uint8_t kStream = 3;
 
-struct Case {
+struct Learnt {
   int ip_version;
   std::optional<vary::IndexOrder> order;  // none: plainly enumerated
   uint64_t tuples;
   uint64_t entries;
 };
 
-class LearningTest : public testing::TestWithParam<Case> {};
+class LearningTest : public testing::TestWithParam<Learnt> {};
 
 // A table of its own, and the trial that fills it.
 struct Trial {
-  explicit Trial(const Case& c, uint64_t frames)
+  explicit Trial(const Learnt& c, uint64_t frames)
       : memory(state::TupleTable::bytes_for(c.ip_version, c.entries) / 64 + 1),
         table(c.ip_version, c.entries, memory.data()) {
     StreamSpec stream;
@@ -68,7 +68,7 @@ uint32_t mark_in(const state::TupleTable& table, uint64_t entry) {
   return static_cast<uint32_t>(out.ports[0]);
 }
 
-uint64_t slow_entry(const Case& c, uint64_t number) {
+uint64_t slow_entry(const Learnt& c, uint64_t number) {
   if (!c.order) return number % c.entries;
   const vary::IndexDraw draw(*c.order, c.tuples, vary::IndexSource::kGenerated, kSeed, kStream);
   return draw.at(number) % c.entries;
@@ -91,7 +91,7 @@ void pass(Learning& learning, const std::vector<uint64_t>& numbers,
 }
 
 TEST_P(LearningTest, PutsEachTupleIntoTheEntryOfItsNumber) {
-  const Case c = GetParam();
+  const Learnt c = GetParam();
   const bool each_once = !c.order || *c.order == vary::IndexOrder::kOnce;
   const uint64_t sent = each_once ? c.tuples : 3 * c.tuples;
   Trial trial(c, sent);
@@ -115,14 +115,14 @@ TEST_P(LearningTest, PutsEachTupleIntoTheEntryOfItsNumber) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Orders, LearningTest,
-                         testing::Values(Case{4, std::nullopt, 100, 100},
-                                         Case{4, std::nullopt, 100, 30},
-                                         Case{6, vary::IndexOrder::kOnce, 333, 333},
-                                         Case{4, vary::IndexOrder::kOnce, 333, 40},
-                                         Case{4, vary::IndexOrder::kRandom, 200, 200},
-                                         Case{6, vary::IndexOrder::kRandom, 200, 7},
-                                         Case{4, vary::IndexOrder::kDecreasing, 77, 77},
-                                         Case{4, vary::IndexOrder::kShuffled, 100, 1}));
+                         testing::Values(Learnt{4, std::nullopt, 100, 100},
+                                         Learnt{4, std::nullopt, 100, 30},
+                                         Learnt{6, vary::IndexOrder::kOnce, 333, 333},
+                                         Learnt{4, vary::IndexOrder::kOnce, 333, 40},
+                                         Learnt{4, vary::IndexOrder::kRandom, 200, 200},
+                                         Learnt{6, vary::IndexOrder::kRandom, 200, 7},
+                                         Learnt{4, vary::IndexOrder::kDecreasing, 77, 77},
+                                         Learnt{4, vary::IndexOrder::kShuffled, 100, 1}));
 
 TEST(Learning, LeavesOutWhatIsOfAnotherVersion) {
   Trial trial({4, vary::IndexOrder::kOnce, 10, 10}, 10);

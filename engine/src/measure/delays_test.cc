@@ -7,10 +7,13 @@
 #include <random>
 #include <vector>
 
+#include "measure/testing/times.h"
+
 namespace dutperf::measure {
 namespace {
 
-constexpr uint64_t kMs = 1'000'000;
+using testing::kMs;
+
 constexpr uint64_t kFew = Delays::kExact / 2;
 constexpr uint64_t kMany = 10 * Delays::kExact;
 

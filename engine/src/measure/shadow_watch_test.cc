@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "measure/testing/times.h"
+
 namespace dutperf::measure {
 namespace {
 
-constexpr uint64_t kUs = 1'000;
-constexpr uint64_t kMs = 1'000'000;
+using testing::kMs;
+using testing::kUs;
+
 constexpr uint64_t kRateFps = 100'000;
 constexpr uint64_t kRoomFrames = 1000;  // 10 ms
 constexpr uint64_t kNever = UINT64_MAX;

@@ -4,12 +4,15 @@
 
 #include <vector>
 
+#include "measure/testing/times.h"
+
 namespace dutperf::measure {
 namespace {
 
-constexpr uint64_t kUs = 1'000;
-constexpr uint64_t kMs = 1'000'000;
-constexpr uint64_t kRateFps = 1'000'000;
+using testing::kMs;
+using testing::kUs;
+
+constexpr uint64_t kPolledFps = 1'000'000;
 constexpr uint64_t kStallNs = 100 * kUs;
 
 // A sender of 1,000,000 frames a second that can send `most_fps`, in calls of up to 32 frames.
@@ -42,7 +45,7 @@ class Sender {
   std::optional<Stall> finish() { return meter.finish(now_ns_); }
 
   StallLog log;
-  StallMeter meter{log, kRateFps, kStallNs};
+  StallMeter meter{log, kPolledFps, kStallNs};
 
  private:
   const uint64_t call_ns_;

@@ -62,7 +62,7 @@ TEST(Survival, IsWhatCountingFrameByFrameFinds) {
       if (random() % stickiness == 0) now = !now;
       arrived[k] = now;
     }
-    SCOPED_TRACE(testing::Message() << "round " << round);
+    SCOPED_TRACE(::testing::Message() << "round " << round);
     expect_same(survival_of(tracker_of(arrived), intended, sent, blocks),
                 slow_survival(arrived, sent, blocks));
   }

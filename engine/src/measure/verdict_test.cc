@@ -149,14 +149,15 @@ INSTANTIATE_TEST_SUITE_P(Every, JudgeOne, ::testing::ValuesIn(kTroubles));
 
 // 10,000 frames planned for 10 ms and sent in 20 ms once passed, as did 1 s that took 1.01 s.
 TEST(Judge, AllowsTheSenderAShareOfTheDurationAndAStepOfItsLoop) {
-  struct Case {
+  struct Tolerance {
     uint64_t duration_ns;
     uint64_t tolerated_ns;
   };
   constexpr uint64_t kStepNs = 5'000;
-  for (const Case& one : {Case{10'000'000, 10'000}, Case{100'000'000, 100'000},
-                          Case{600'000'000, 600'000}, Case{1'000'000'000, 600'000},
-                          Case{60'000'000'000, 600'000}, Case{600'000'000'000, 6'000'000}}) {
+  for (const Tolerance& one :
+       {Tolerance{10'000'000, 10'000}, Tolerance{100'000'000, 100'000},
+        Tolerance{600'000'000, 600'000}, Tolerance{1'000'000'000, 600'000},
+        Tolerance{60'000'000'000, 600'000}, Tolerance{600'000'000'000, 6'000'000}}) {
     TrialFacts facts = good();
     facts.duration_ns = one.duration_ns;
     for (DirectionFacts& direction : facts.directions) direction.sending_ns = one.duration_ns;

@@ -12,12 +12,12 @@ namespace dutperf::net {
 namespace {
 
 using testing::Bytes;
+using testing::kTag;
 using testing::reference_frame;
 using testing::sample_layout;
 using testing::tagged_payload;
 using testing::udp_offset;
 
-constexpr TagIdentity kTag{0x0102, 3, 0};
 constexpr uint64_t kSequence = 0x0000a1b2c3d4e5;
 constexpr uint64_t kStampNs = 0x00001122334455;
 

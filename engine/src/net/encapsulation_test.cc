@@ -4,21 +4,22 @@
 
 #include "net/classify.h"
 #include "net/neighbour.h"
+#include "net/testing/addresses.h"
 #include "net/testing/reference_frame.h"
 
 namespace dutperf::net {
 namespace {
 
 using testing::Bytes;
+using testing::ip;
+using testing::kTag;
 using testing::reference_frame;
 using testing::reference_sum;
 using testing::sample_layout;
+using testing::tagged_frame;
 using testing::tagged_payload;
 
-constexpr TagIdentity kTag{9, 1, 0};
 const VlanTags kTags(std::vector<VlanTag>{{0x88a8, 10}, {0x8100, 100}});
-
-IpAddress ip(const char* text) { return *IpAddress::parse(text); }
 
 TunnelEnds ends_of(Tunnel kind, int outer_version) {
   TunnelEnds ends;
@@ -53,9 +54,6 @@ class Tunnelled : public ::testing::TestWithParam<Case> {
     layout.outer = layout.outer.from_other_end();
     return layout;
   }
-  static Bytes frame_of(const FrameLayout& layout) {
-    return reference_frame(layout, tagged_payload(layout, kTag, 5, 77));
-  }
   static size_t outer_at(const FrameLayout& layout) { return 14 + layout.vlan.bytes(); }
   static size_t outer_udp_at(const FrameLayout& layout) {
     return outer_at(layout) + layout.outer.udp_offset();
@@ -82,7 +80,7 @@ TEST_P(Tunnelled, FramesAreThoseOfTheSlowTwin) {
 TEST_P(Tunnelled, WhatTheDeviceSendsIsKnown) {
   for (const VlanTags& vlan : {VlanTags{}, kTags}) {
     const FrameLayout layout = arriving(vlan);
-    const Bytes frame = frame_of(layout);
+    const Bytes frame = tagged_frame(layout);
     const Classified found = classified(frame, vlan);
     ASSERT_EQ(found.kind, FrameKind::kTest);
     ASSERT_EQ(found.ip_version, GetParam().inner);
@@ -96,7 +94,7 @@ TEST_P(Tunnelled, WhatTheDeviceSendsIsKnown) {
 }
 
 TEST_P(Tunnelled, WhatTheTesterSendsDoesNotCountWhenItComesBack) {
-  EXPECT_EQ(classified(frame_of(sent())).kind, FrameKind::kOtherVlan);
+  EXPECT_EQ(classified(tagged_frame(sent())).kind, FrameKind::kOtherVlan);
 }
 
 TEST_P(Tunnelled, AnotherTunnelIsNotTheirs) {
@@ -106,7 +104,7 @@ TEST_P(Tunnelled, AnotherTunnelIsNotTheirs) {
       if (kind == GetParam().kind && version == GetParam().outer) continue;
       FrameLayout layout = sent();
       layout.outer = Encapsulation(ends_of(kind, version)).from_other_end();
-      ASSERT_EQ(classified(frame_of(layout)).kind == FrameKind::kTest, false);
+      ASSERT_EQ(classified(tagged_frame(layout)).kind == FrameKind::kTest, false);
     }
   }
   for (const auto change : {+[](TunnelEnds& e) { e.local.bytes[1] ^= 1; },
@@ -116,11 +114,11 @@ TEST_P(Tunnelled, AnotherTunnelIsNotTheirs) {
     change(others);
     FrameLayout layout = sent();
     layout.outer = Encapsulation(others).from_other_end();
-    ASSERT_EQ(classified(frame_of(layout)).kind, FrameKind::kOtherVlan);
+    ASSERT_EQ(classified(tagged_frame(layout)).kind, FrameKind::kOtherVlan);
   }
   FrameLayout bare = sent();
   bare.outer = {};
-  EXPECT_EQ(classified(frame_of(bare)).kind, FrameKind::kOtherVlan);
+  EXPECT_EQ(classified(tagged_frame(bare)).kind, FrameKind::kOtherVlan);
 }
 
 TEST_P(Tunnelled, WhatVariesOfTheLocalAddressIsNotCompared) {
@@ -133,14 +131,14 @@ TEST_P(Tunnelled, WhatVariesOfTheLocalAddressIsNotCompared) {
     others.local.bytes[others.local.size() - 1] ^= flipped;
     FrameLayout layout = sent();
     layout.outer = Encapsulation(others).from_other_end();
-    const Bytes frame = frame_of(layout);
+    const Bytes frame = tagged_frame(layout);
     const auto found = classify_tunnelled({}, Encapsulation(own), frame.data(), frame.size());
     ASSERT_EQ(found.kind, kind);
   }
 }
 
 TEST_P(Tunnelled, WhatIsTheDevicesToChooseIsNotCompared) {
-  Bytes frame = frame_of(arriving());
+  Bytes frame = tagged_frame(arriving());
   if (GetParam().outer == 6) {
     frame[14] = 0x6f;  // traffic class and flow label
     frame[15] = frame[16] = frame[17] = 0xff;
@@ -163,7 +161,7 @@ TEST_P(Tunnelled, OuterLengthsMustBeRight) {
   std::vector<size_t> lengths = {GetParam().outer == 4 ? size_t{17} : size_t{19}};
   if (GetParam().kind == Tunnel::kVxlan) lengths.push_back(outer_udp_at(layout) + 5);
   for (const size_t at : lengths) {
-    Bytes frame = frame_of(layout);
+    Bytes frame = tagged_frame(layout);
     frame[at] ^= 1;
     ASSERT_EQ(classified(frame).kind, FrameKind::kTest);
     ASSERT_EQ(damage(frame), Damage::kLength);
@@ -174,14 +172,14 @@ TEST_P(Tunnelled, OuterLengthsMustBeRight) {
 TEST_P(Tunnelled, OuterChecksumsMustHold) {
   const FrameLayout layout = arriving();
   if (GetParam().outer == 4) {
-    Bytes frame = frame_of(layout);
+    Bytes frame = tagged_frame(layout);
     frame[22] ^= 1;  // TTL
     EXPECT_EQ(damage(frame), Damage::kChecksumWrong);
     EXPECT_EQ(damage(frame, false), std::nullopt);
   }
   if (GetParam().kind != Tunnel::kVxlan) return;
   const size_t udp = outer_udp_at(layout);
-  Bytes frame = frame_of(layout);
+  Bytes frame = tagged_frame(layout);
   Bytes covered(frame.begin() + static_cast<ptrdiff_t>(udp), frame.end());
   const size_t addresses = GetParam().outer == 4 ? 8 : 32;
   const auto header_end = frame.begin() + static_cast<ptrdiff_t>(udp);
@@ -200,13 +198,13 @@ TEST_P(Tunnelled, OuterChecksumsMustHold) {
 
 TEST_P(Tunnelled, APieceIsNoTestFrame) {
   if (GetParam().outer != 4) return;
-  Bytes frame = frame_of(arriving());
+  Bytes frame = tagged_frame(arriving());
   frame[20] = 0x20;  // more fragments
   EXPECT_EQ(classified(frame).kind, FrameKind::kFragment);
 }
 
 TEST_P(Tunnelled, AFrameThatIsTooShortIsNoTestFrame) {
-  const Bytes whole = frame_of(arriving(kTags));
+  const Bytes whole = tagged_frame(arriving(kTags));
   for (size_t size = 14; size < whole.size(); ++size) {
     Bytes frame(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size));
     ASSERT_NE(classified(frame, kTags).kind, FrameKind::kTest);
@@ -218,31 +216,31 @@ TEST_P(Tunnelled, ADeviceTakesItOutAndPutsItIn) {
   const Encapsulation devices = Encapsulation(ends()).from_other_end();
   FrameLayout bare = sent();
   bare.outer = {};
-  Bytes frame = frame_of(sent());
+  Bytes frame = tagged_frame(sent());
   ASSERT_TRUE(devices.stands_at(frame.data() + 12));
-  ASSERT_EQ(devices.take_out(frame.data(), frame.size()), frame_of(bare).size());
-  Bytes taken(frame.begin(), frame.begin() + static_cast<ptrdiff_t>(frame_of(bare).size()));
-  EXPECT_EQ(taken, frame_of(bare));
+  ASSERT_EQ(devices.take_out(frame.data(), frame.size()), tagged_frame(bare).size());
+  Bytes taken(frame.begin(), frame.begin() + static_cast<ptrdiff_t>(tagged_frame(bare).size()));
+  EXPECT_EQ(taken, tagged_frame(bare));
 
   FrameLayout put = sent();
   put.outer = devices;
-  Bytes room = frame_of(bare);
+  Bytes room = tagged_frame(bare);
   const size_t size = room.size();
   room.resize(size + devices.bytes());
   ASSERT_EQ(devices.put_in(room.data(), size), room.size());
-  EXPECT_EQ(room, frame_of(put));
+  EXPECT_EQ(room, tagged_frame(put));
   EXPECT_EQ(classified(room).kind, FrameKind::kTest);
 }
 
 // A message of ICMP in the tunnel, and one beside it.
 TEST_P(Tunnelled, WhatSaysWhyIsHeardOnBothWays) {
   FrameLayout layout = arriving();
-  Bytes inside = frame_of(layout);
+  Bytes inside = tagged_frame(layout);
   const size_t protocol = 14 + layout.outer.bytes() + (GetParam().inner == 4 ? 9 : 6);
   inside[protocol] = GetParam().inner == 4 ? 1 : 58;
   EXPECT_EQ(classified(inside).kind, FrameKind::kIcmp);
   layout.outer = {};
-  Bytes outside = frame_of(layout);
+  Bytes outside = tagged_frame(layout);
   outside[14 + (GetParam().inner == 4 ? 9 : 6)] = GetParam().inner == 4 ? 1 : 58;
   EXPECT_EQ(classified(outside).kind, FrameKind::kIcmp);
 }

@@ -12,13 +12,12 @@ namespace dutperf::net {
 namespace {
 
 using testing::Bytes;
+using testing::kTag;
 using testing::reference_frame;
 using testing::sample_layout;
 using testing::tagged_payload;
 using Extensions = std::vector<Ipv6Extension>;
 using Options = std::vector<Ipv4Option>;
-
-constexpr TagIdentity kTag{0x0102, 3, 0};
 
 TEST(ExtraHeaders, OfTheChainOfRfc5180AreSpeltOutHere) {
   const ExtraHeaders chain = ipv6_extensions(Extensions{

@@ -16,18 +16,15 @@ using testing::reference_frame;
 using testing::sample_layout;
 using testing::tagged_payload;
 using testing::udp_offset;
+using testing::word_at;
 
 constexpr uint64_t kMax48 = (1ULL << 48) - 1;
-constexpr TagIdentity kTag{0x1234, 7, kTagFlagBackground};
-
-uint16_t word_at(const Bytes& frame, size_t offset) {
-  return static_cast<uint16_t>(frame[offset] << 8 | frame[offset + 1]);
-}
+constexpr TagIdentity kBackgroundTag{0x1234, 7, kTagFlagBackground};
 
 // The frame of RFC 2544 C.2.6.4 itself: the tag replaced by the payload that counts up, and the
 // checksum computed by the code under test.
 Bytes without_tag(const FrameLayout& layout) {
-  Bytes frame = FrameTemplate(layout, kTag).bytes();
+  Bytes frame = FrameTemplate(layout, kBackgroundTag).bytes();
   const Bytes payload = counting_payload(layout);
   uint8_t* udp = frame.data() + udp_offset(layout.ip_version);
   std::memcpy(udp + 8, payload.data(), payload.size());
@@ -91,7 +88,7 @@ TEST(FrameTemplate, Writes64BytesOfIpv4AsSpeltOutHere) {
       0x00, 0x00, 0x00, 0x00, 0x00, 0x00,              // sequence number
       0x00, 0x00, 0x00, 0x00, 0x00, 0x00,              // stamp
   };
-  EXPECT_EQ(FrameTemplate(sample_layout(4, 64), kTag).bytes(), expected);
+  EXPECT_EQ(FrameTemplate(sample_layout(4, 64), kBackgroundTag).bytes(), expected);
 }
 
 TEST(FrameTemplate, CarriesDscpTtlPortsFlowLabelAndDontFragment) {
@@ -103,8 +100,8 @@ TEST(FrameTemplate, CarriesDscpTtlPortsFlowLabelAndDontFragment) {
     layout.dst_port = 49151;
     layout.df = version == 4;
     layout.flow_label = 0xabcde;
-    EXPECT_EQ(FrameTemplate(layout, kTag).bytes(),
-              reference_frame(layout, tagged_payload(layout, kTag, 0, 0)))
+    EXPECT_EQ(FrameTemplate(layout, kBackgroundTag).bytes(),
+              reference_frame(layout, tagged_payload(layout, kBackgroundTag, 0, 0)))
         << "IPv" << version;
   }
 }
@@ -114,8 +111,8 @@ class EverySize : public ::testing::TestWithParam<int> {};
 TEST_P(EverySize, EqualsTheFrameWrittenByteForByte) {
   for (uint32_t size = minimum_frame_size(GetParam()); size <= 1600; ++size) {
     const FrameLayout layout = sample_layout(GetParam(), size);
-    const FrameTemplate frame_template(layout, kTag);
-    const Bytes expected = reference_frame(layout, tagged_payload(layout, kTag, 0, 0));
+    const FrameTemplate frame_template(layout, kBackgroundTag);
+    const Bytes expected = reference_frame(layout, tagged_payload(layout, kBackgroundTag, 0, 0));
     ASSERT_EQ(frame_template.bytes(), expected) << size;
     ASSERT_EQ(frame_template.tag_offset(), size - 4 - sizeof(WireTag)) << size;
     ASSERT_EQ(frame_template.tag_is_odd(), size % 2 != 0) << size;
@@ -125,7 +122,7 @@ TEST_P(EverySize, EqualsTheFrameWrittenByteForByte) {
 
 TEST_P(EverySize, KnowsTheSumsThatItsChecksumsComplete) {
   for (uint32_t size = minimum_frame_size(GetParam()); size <= 1600; ++size) {
-    const FrameTemplate frame_template(sample_layout(GetParam(), size), kTag);
+    const FrameTemplate frame_template(sample_layout(GetParam(), size), kBackgroundTag);
     const Bytes& frame = frame_template.bytes();
     ASSERT_EQ(finish_udp(frame_template.udp_sum()), word_at(frame, udp_offset(GetParam()) + 6));
     ASSERT_EQ(GetParam() == 4 ? finish(frame_template.ipv4_sum()) : 0,
@@ -141,7 +138,8 @@ TEST(WireTag, GivesBackSequenceAndStamp) {
     const uint64_t sequence = random() & kMax48;
     const uint64_t stamp_ns = random() & kMax48;
     const FrameLayout layout = sample_layout(4, 64);
-    const Bytes frame = reference_frame(layout, tagged_payload(layout, kTag, sequence, stamp_ns));
+    const Bytes frame =
+        reference_frame(layout, tagged_payload(layout, kBackgroundTag, sequence, stamp_ns));
     WireTag tag;
     std::memcpy(&tag, frame.data() + frame.size() - sizeof(tag), sizeof(tag));
     ASSERT_EQ(tag.sequence(), sequence);

@@ -11,16 +11,11 @@ namespace dutperf::net {
 namespace {
 
 using testing::Bytes;
+using testing::kTag;
 using testing::reference_frame;
 using testing::sample_layout;
-using testing::tagged_payload;
+using testing::tagged_frame;
 using testing::udp_offset;
-
-constexpr TagIdentity kTag{9, 1, 0};
-
-Bytes frame_of(const FrameLayout& layout, uint64_t sequence = 5) {
-  return reference_frame(layout, tagged_payload(layout, kTag, sequence, 77));
-}
 
 Inspected inspected(const Bytes& frame, const Expected& expected) {
   Inspected found;
@@ -40,7 +35,7 @@ class Inspection : public ::testing::TestWithParam<int> {
 
 TEST_P(Inspection, FindsNothingInAFrameAsItWasSent) {
   for (uint32_t size = minimum_frame_size(GetParam()); size < 1300; ++size) {
-    const Inspected found = inspected(frame_of(layout(size), size), {9, 46});
+    const Inspected found = inspected(tagged_frame(layout(size), size), {9, 46});
     ASSERT_EQ(found, (Inspected{1, 0, 0, 0, 9, 9, std::nullopt})) << size;
   }
 }
@@ -59,34 +54,34 @@ TEST_P(Inspection, TellsAnotherTtlAndItsRange) {
   for (const uint8_t ttl : std::initializer_list<uint8_t>{9, 10, 8}) {
     FrameLayout sent = layout();
     sent.ttl = ttl;
-    inspect(frame_of(sent).data(), {9, 46}, found);
+    inspect(tagged_frame(sent).data(), {9, 46}, found);
   }
   EXPECT_EQ(found, (Inspected{3, 2, 0, 0, 8, 10, std::nullopt}));
 }
 
 TEST_P(Inspection, TakesEveryTtlWhereNoneIsExpected) {
-  EXPECT_EQ(inspected(frame_of(layout()), {std::nullopt, 46}).ttl, 0U);
+  EXPECT_EQ(inspected(tagged_frame(layout()), {std::nullopt, 46}).ttl, 0U);
 }
 
 TEST_P(Inspection, TellsAnotherDscp) {
   for (uint8_t dscp = 0; dscp < 64; ++dscp) {
     FrameLayout sent = layout();
     sent.dscp = dscp;
-    const Inspected found = inspected(frame_of(sent), {9, 46});
+    const Inspected found = inspected(tagged_frame(sent), {9, 46});
     EXPECT_EQ(found.dscp, dscp == 46 ? 0U : 1U);
     EXPECT_EQ(found.other_dscp, dscp == 46 ? std::nullopt : std::optional(dscp));
   }
 }
 
 TEST_P(Inspection, TakesCongestionMarksForNoDscp) {
-  Bytes frame = frame_of(layout());
+  Bytes frame = tagged_frame(layout());
   const uint8_t marks = GetParam() == 4 ? 0x03 : 0x30;
   frame[15] = static_cast<uint8_t>(frame[15] | marks);
   EXPECT_EQ(inspected(frame, {9, 46}).dscp, 0U);
 }
 
 TEST_P(Inspection, TellsEveryChangedByteOfThePayloadAndNoOther) {
-  const Bytes whole = frame_of(layout());
+  const Bytes whole = tagged_frame(layout());
   const size_t payload = udp_offset(GetParam()) + sizeof(UdpHeader);
   const size_t tag = whole.size() - sizeof(WireTag);
   for (size_t i = payload - sizeof(UdpHeader); i < whole.size(); ++i) {
@@ -100,7 +95,7 @@ TEST_P(Inspection, TellsEveryChangedByteOfThePayloadAndNoOther) {
 }
 
 TEST_P(Inspection, TellsWordsThatChangedPlacesThoughTheChecksumHolds) {
-  Bytes frame = frame_of(layout());
+  Bytes frame = tagged_frame(layout());
   const size_t payload = udp_offset(GetParam()) + sizeof(UdpHeader);
   std::swap_ranges(&frame[payload], &frame[payload + 2], &frame[payload + 2]);
   ASSERT_TRUE(checksums_hold(frame.data(), classify(frame.data(), frame.size())));

@@ -10,11 +10,12 @@ namespace dutperf::net {
 namespace {
 
 using testing::Bytes;
+using testing::kTag;
 using testing::reference_frame;
 using testing::sample_layout;
+using testing::tagged_frame;
 using testing::tagged_payload;
 
-constexpr TagIdentity kTag{9, 1, 0};
 using Labels = std::vector<MplsLabel>;
 using Tags = std::vector<VlanTag>;
 
@@ -28,7 +29,7 @@ const std::vector<Labels> kStacks = {
     {{16}, {17}, {18}},
     {{16}, {17}, {19}},
 };
-const std::vector<Tags> kTags = {{}, {{0x8100, 10}}, {{0x88a8, 10}, {0x8100, 100}}};
+const std::vector<Tags> kTagLists = {{}, {{0x8100, 10}}, {{0x88a8, 10}, {0x8100, 100}}};
 
 FrameLayout layout_of(int version, const Tags& tags, const Labels& labels) {
   FrameLayout layout = sample_layout(version, 128);
@@ -37,14 +38,10 @@ FrameLayout layout_of(int version, const Tags& tags, const Labels& labels) {
   return layout;
 }
 
-Bytes frame_of(const FrameLayout& layout) {
-  return reference_frame(layout, tagged_payload(layout, kTag, 5, 77));
-}
-
 class Mpls : public ::testing::TestWithParam<int> {};
 
 TEST_P(Mpls, FramesAreThoseOfTheSlowTwin) {
-  for (const Tags& tags : kTags) {
+  for (const Tags& tags : kTagLists) {
     for (Labels labels : kStacks) {
       for (MplsLabel& label : labels) label.tc = 5;
       if (!labels.empty()) labels[0].ttl = 255;
@@ -59,12 +56,12 @@ TEST_P(Mpls, FramesAreThoseOfTheSlowTwin) {
 
 // What a port expects, against what a frame carries: all labels must be the same, and no more.
 TEST_P(Mpls, AFrameIsKnownByTheLabelsOfItsPort) {
-  for (const Tags& tags : kTags) {
+  for (const Tags& tags : kTagLists) {
     for (const Labels& carried : kStacks) {
       const FrameLayout layout = layout_of(GetParam(), tags, carried);
       for (const Labels& expected : kStacks) {
         if (expected.empty()) continue;
-        Bytes frame = frame_of(layout);
+        Bytes frame = tagged_frame(layout);
         const LabelStack stack(expected);
         const Classified found = classify_labelled(layout.vlan, stack, frame.data(), frame.size());
         ASSERT_EQ(found.kind, carried == expected ? FrameKind::kTest : FrameKind::kOtherVlan);
@@ -79,23 +76,23 @@ TEST_P(Mpls, AFrameIsKnownByTheLabelsOfItsPort) {
 }
 
 TEST_P(Mpls, AFrameWithLabelsIsNoneOfAPortWithout) {
-  for (const Tags& tags : kTags) {
+  for (const Tags& tags : kTagLists) {
     const FrameLayout layout = layout_of(GetParam(), tags, {{16}});
-    const Bytes frame = frame_of(layout);
+    const Bytes frame = tagged_frame(layout);
     EXPECT_EQ(classify_behind(layout.vlan, frame.data(), frame.size()).kind, FrameKind::kOtherVlan);
   }
 }
 
 TEST_P(Mpls, TrafficClassAndTtlAreTheDevicesToChange) {
   const FrameLayout layout = layout_of(GetParam(), {}, {{16, 7, 63}, {17, 1, 2}});
-  Bytes frame = frame_of(layout);
+  Bytes frame = tagged_frame(layout);
   const LabelStack others(Labels{{16}, {17}});
   EXPECT_EQ(classify_labelled({}, others, frame.data(), frame.size()).kind, FrameKind::kTest);
 }
 
 TEST_P(Mpls, AFrameThatIsTooShortIsNoTestFrame) {
   const FrameLayout layout = layout_of(GetParam(), {}, {{16}, {17}});
-  const Bytes whole = frame_of(layout);
+  const Bytes whole = tagged_frame(layout);
   for (size_t size = 34; size < whole.size(); ++size) {
     Bytes frame(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size));
     ASSERT_NE(classify_labelled({}, layout.labels, frame.data(), size).kind, FrameKind::kTest);
@@ -105,7 +102,7 @@ TEST_P(Mpls, AFrameThatIsTooShortIsNoTestFrame) {
 INSTANTIATE_TEST_SUITE_P(OfBothVersions, Mpls, ::testing::Values(4, 6));
 
 TEST(MplsPort, NeighboursAskWithoutLabels) {
-  for (const Tags& tags : kTags) {
+  for (const Tags& tags : kTagLists) {
     const VlanTags vlan(tags);
     uint8_t frame[kTaggedNeighbourFrameBytes] = {};
     const size_t size = vlan.put_in(frame, write_request(*IpAddress::parse("198.18.0.1"), Mac{},

@@ -15,12 +15,13 @@ namespace dutperf::net {
 namespace {
 
 using testing::Bytes;
+using testing::kTag;
 using testing::reference_frame;
 using testing::reference_sum;
 using testing::sample_layout;
 using testing::tagged_payload;
+using testing::word_at;
 
-constexpr TagIdentity kTag{9, 1, 0};
 constexpr size_t kEthernet = 14;
 constexpr size_t kMostIpBytes = 9'000;
 
@@ -28,8 +29,6 @@ void put_word(Bytes& frame, size_t at, size_t word) {
   frame[at] = static_cast<uint8_t>(word >> 8);
   frame[at + 1] = static_cast<uint8_t>(word);
 }
-
-size_t word_at(const Bytes& frame, size_t at) { return frame[at] * 256U + frame[at + 1]; }
 
 size_t header_bytes(const Bytes& frame) { return frame[kEthernet] % 16 * 4U; }
 

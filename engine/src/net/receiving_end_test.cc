@@ -5,23 +5,16 @@
 #include <random>
 
 #include "net/encapsulation.h"
+#include "net/testing/addresses.h"
 #include "net/testing/reference_frame.h"
 
 namespace dutperf::net {
 namespace {
 
-using testing::Bytes;
+using testing::ip;
 using testing::reference_frame;
 using testing::sample_layout;
-using testing::tagged_payload;
-
-constexpr TagIdentity kTag{9, 1, 0};
-
-IpAddress ip(const char* text) { return *IpAddress::parse(text); }
-
-Bytes frame_of(const FrameLayout& layout) {
-  return reference_frame(layout, tagged_payload(layout, kTag, 5, 77));
-}
+using testing::tagged_frame;
 
 // The rule and the edge of RFC 7597 appendix A, example 1: port 1232 is of PSID 0x34.
 FrameLayout to_edge(int version) {
@@ -43,11 +36,11 @@ const ReceivedEnd kEdge{
 TEST(ReceivingEnd, OfATranslatedFrameIsThatOfItsPort) {
   const ReceivingEnd end(kEdge, 0);
   FrameLayout layout = to_edge(6);
-  EXPECT_TRUE(end.holds(frame_of(layout).data()));
+  EXPECT_TRUE(end.holds(tagged_frame(layout).data()));
   layout.dst_port = 1232 + 3;  // the last of the same PSID
-  EXPECT_TRUE(end.holds(frame_of(layout).data()));
+  EXPECT_TRUE(end.holds(tagged_frame(layout).data()));
   layout.dst_port = 1232 + 4;
-  EXPECT_FALSE(end.holds(frame_of(layout).data()));
+  EXPECT_FALSE(end.holds(tagged_frame(layout).data()));
 }
 
 TEST(ReceivingEnd, EachBitOfItsAddressCounts) {
@@ -56,7 +49,7 @@ TEST(ReceivingEnd, EachBitOfItsAddressCounts) {
   for (uint32_t bit = 0; bit < 128; ++bit) {
     FrameLayout other = layout;
     other.dst_ip.bytes[bit / 8] ^= static_cast<uint8_t>(0x80U >> (bit % 8));
-    EXPECT_FALSE(end.holds(frame_of(other).data())) << bit;
+    EXPECT_FALSE(end.holds(tagged_frame(other).data())) << bit;
   }
 }
 
@@ -65,7 +58,7 @@ TEST(ReceivingEnd, MayBeAnotherEdgeWhereItFollowsItself) {
   const ReceivingEnd end(kEdge, 0);
   FrameLayout layout = to_edge(6);
   layout.dst_ip = ip("2001:db8:13:3400:0:c000:213:34");
-  EXPECT_TRUE(end.holds(frame_of(layout).data()));
+  EXPECT_TRUE(end.holds(tagged_frame(layout).data()));
 }
 
 TEST(ReceivingEnd, OfATunnelIsThatOfThePacketInIt) {
@@ -76,7 +69,7 @@ TEST(ReceivingEnd, OfATunnelIsThatOfThePacketInIt) {
   const ReceivingEnd end(kOuterOfEdge, sizeof(Ipv6Header));
   FrameLayout layout = to_edge(4);
   layout.outer = Encapsulation(ends);
-  const auto holds = [&] { return end.holds(frame_of(layout).data() + sizeof(Ipv6Header)); };
+  const auto holds = [&] { return end.holds(tagged_frame(layout).data() + sizeof(Ipv6Header)); };
   EXPECT_TRUE(holds());
   layout.dst_ip = ip("192.0.2.19");
   EXPECT_FALSE(holds());
@@ -139,7 +132,7 @@ TEST(ReceivingEnd, AgreesWithItsSlowTwin) {
     if (below(3) == 0) layout.dst_ip.bytes[below(16)] ^= static_cast<uint8_t>(1U << below(8));
     const bool expected = slowly(end, layout.dst_ip, layout.dst_port);
     held += expected;
-    ASSERT_EQ(ReceivingEnd(end, 0).holds(frame_of(layout).data()), expected) << round;
+    ASSERT_EQ(ReceivingEnd(end, 0).holds(tagged_frame(layout).data()), expected) << round;
   }
   EXPECT_GT(held, 300);
   EXPECT_LT(held, 1900);

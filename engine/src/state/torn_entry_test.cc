@@ -20,7 +20,7 @@ using Tuple = std::vector<uint32_t>;
 
 // Few, so that readers and the writer meet; more than a burst, so that entries are written anew
 // while others are read.
-constexpr uint64_t kEntries = 96;
+constexpr uint64_t kTornEntries = 96;
 
 class TornEntry : public ::testing::TestWithParam<int> {
  protected:
@@ -45,7 +45,7 @@ class TornEntry : public ::testing::TestWithParam<int> {
     };
     for (uint64_t burst = 0; burst < kMostBursts && !enough(burst); ++burst) {
       const auto count = static_cast<uint32_t>(1 + random() % kMaxBurst);
-      for (uint64_t& index : indices) index = random() % kEntries;
+      for (uint64_t& index : indices) index = random() % kTornEntries;
       table_.prefetch(indices.data(), count);
       table_.read(indices.data(), count, entries);
       for (uint32_t i = 0; i < count; ++i) look_at(entries, i);
@@ -66,8 +66,8 @@ class TornEntry : public ::testing::TestWithParam<int> {
     }
   }
 
-  TableMemory memory_{TupleTable::bytes_for(ip_version(), kEntries)};
-  TupleTable table_{ip_version(), kEntries, memory_.data()};
+  TableMemory memory_{TupleTable::bytes_for(ip_version(), kTornEntries)};
+  TupleTable table_{ip_version(), kTornEntries, memory_.data()};
   testing::CheckedWriter writer_{table_};
   std::atomic<int> readers_ = kReaders;
   std::atomic<uint64_t> whole_ = 0;

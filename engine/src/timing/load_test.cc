@@ -57,7 +57,7 @@ TEST(LoadOfSteps, CountsWithoutWrapping) {
   EXPECT_EQ(Load(1'000'000'000'000, {{1'000'000'000'000, 1}}).frames_in(long_ns), long_ns * 1000);
 }
 
-std::vector<RateStep> steps_of(std::mt19937_64& random) {
+std::vector<RateStep> random_steps(std::mt19937_64& random) {
   std::vector<RateStep> steps(1 + random() % 5);
   for (RateStep& step : steps) {
     step = {random() % 3 == 0 ? 0 : random() % 2'000'000, 1 + random() % 3'000'000};
@@ -81,7 +81,7 @@ uint64_t frames_one_step_at_a_time(const std::vector<RateStep>& steps, uint64_t 
 TEST(LoadOfSteps, HasTheFramesOfItsStepsAndOfTheCutOne) {
   std::mt19937_64 random(9004);
   for (int trial = 0; trial < 2000; ++trial) {
-    const std::vector<RateStep> steps = steps_of(random);
+    const std::vector<RateStep> steps = random_steps(random);
     const uint64_t ns = random() % 50'000'000;
     ASSERT_EQ(Load(1, steps).frames_in(ns), frames_one_step_at_a_time(steps, ns)) << trial;
   }
@@ -91,7 +91,7 @@ TEST(LoadOfSteps, HasTheFramesOfItsStepsAndOfTheCutOne) {
 TEST(LoadOfSteps, IsDueWhenItsScheduleHasIt) {
   std::mt19937_64 random(26);
   for (int trial = 0; trial < 200; ++trial) {
-    const Load load(1, steps_of(random), trial % 2 == 1);
+    const Load load(1, random_steps(random), trial % 2 == 1);
     Schedule schedule(0, kNsPerSecond, load);
     for (uint64_t frame = 0; frame < 3000; ++frame) {
       ASSERT_EQ(load.due_ns(frame), schedule.next_due_tsc()) << trial << ", frame " << frame;
@@ -104,7 +104,7 @@ TEST(LoadOfSteps, IsDueWhenItsScheduleHasIt) {
 TEST(LoadOfSteps, HasEachFrameAmongThoseOfTheTimeUpToIt) {
   std::mt19937_64 random(5180);
   for (int trial = 0; trial < 200; ++trial) {
-    const Load load(1, steps_of(random), trial % 2 == 1);
+    const Load load(1, random_steps(random), trial % 2 == 1);
     for (uint64_t frame = 0; frame < 500; ++frame) {
       const uint64_t before = load.frames_in(load.due_ns(frame));
       ASSERT_GE(before + 1, frame) << trial;  // to the nearest frame

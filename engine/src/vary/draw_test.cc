@@ -134,10 +134,10 @@ TEST(HalfRange, IsFoundByTheTestOfUniformity) {
 
 // --- independence
 
-constexpr uint64_t kCells = 64;
+constexpr uint64_t kStateCells = 64;
 constexpr uint64_t kPairs = 1'000'000;
 
-uint64_t cell_of(uint32_t bits) { return to_range(bits, kCells); }
+uint64_t cell_of(uint32_t bits) { return to_range(bits, kStateCells); }
 uint32_t high(uint64_t bits) { return static_cast<uint32_t>(bits >> 32); }
 uint32_t low(uint64_t bits) { return static_cast<uint32_t>(bits); }
 
@@ -175,7 +175,7 @@ const Sources kSources[] = {
 class Independent : public ::testing::TestWithParam<Sources> {};
 
 TEST_P(Independent, NumbersSayNothingAboutEachOther) {
-  Pairs pairs(kCells);
+  Pairs pairs(kStateCells);
   for (uint64_t n = 0; n < kPairs; ++n) pairs.add(GetParam().first(n), GetParam().second(n));
   EXPECT_TRUE(is_uniform(pairs.counts()))
       << GetParam().name << ": " << testing::chi_square_deviation(pairs.counts());
@@ -184,11 +184,11 @@ TEST_P(Independent, NumbersSayNothingAboutEachOther) {
 INSTANTIATE_TEST_SUITE_P(Draws, Independent, ::testing::ValuesIn(kSources));
 
 TEST(Independent, WouldFindAWeakGenerator) {
-  Pairs pairs(kCells);
+  Pairs pairs(kStateCells);
   uint64_t state = 1;
   for (uint64_t n = 0; n < kPairs; ++n) {
     const uint64_t next = (state * 1103515245 + 12345) & 0x7fffffff;  // the example in ISO C
-    pairs.add(state % kCells, next % kCells);
+    pairs.add(state % kStateCells, next % kStateCells);
     state = next;
   }
   EXPECT_FALSE(is_uniform(pairs.counts()));

@@ -17,6 +17,7 @@ namespace {
 
 using net::testing::sample_layout;
 using net::testing::udp_offset;
+using net::testing::word_at;
 using testing::Bytes;
 using testing::Counts;
 using testing::enumerates;
@@ -29,10 +30,6 @@ using testing::Random;
 using testing::slow_frame;
 using testing::Stream;
 using testing::value_in;
-
-uint16_t word_at(const Bytes& frame, size_t offset) {
-  return static_cast<uint16_t>(frame[offset] << 8 | frame[offset + 1]);
-}
 
 // --- against the slow twin
 

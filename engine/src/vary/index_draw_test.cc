@@ -8,17 +8,16 @@
 
 #include "vary/draw.h"
 #include "vary/testing/statistics.h"
+#include "vary/testing/stream.h"
 
 namespace dutperf::vary {
 namespace {
 
 using testing::Counts;
 using testing::is_uniform;
+using testing::kIndexOrders;
 using testing::Pairs;
 
-constexpr IndexOrder kOrders[] = {IndexOrder::kOnce,       IndexOrder::kFirst,
-                                  IndexOrder::kIncreasing, IndexOrder::kDecreasing,
-                                  IndexOrder::kRandom,     IndexOrder::kShuffled};
 constexpr uint64_t kCounts[] = {1,
                                 2,
                                 7,
@@ -62,7 +61,7 @@ TEST(IndexDraw, ShufflesEachRoundIntoTheSameOrder) {
 
 TEST(IndexDraw, OfABurstIsThatOfEachFrame) {
   std::mt19937_64 random(3);
-  for (const IndexOrder order : kOrders) {
+  for (const IndexOrder order : kIndexOrders) {
     for (const uint64_t count : kCounts) {
       const IndexDraw draw = of(order, count, random(), random() % 256);
       for (uint32_t burst = 1; burst <= kMaxBurst; ++burst) {

@@ -15,15 +15,12 @@ namespace {
 using net::testing::sample_layout;
 using net::testing::udp_offset;
 using testing::Bytes;
+using testing::kIndexOrders;
 using testing::kMax48;
 using testing::kTag;
 using testing::Random;
 using testing::slow_frame;
 using testing::Stream;
-
-constexpr IndexOrder kOrders[] = {IndexOrder::kOnce,       IndexOrder::kFirst,
-                                  IndexOrder::kIncreasing, IndexOrder::kDecreasing,
-                                  IndexOrder::kRandom,     IndexOrder::kShuffled};
 
 // A four-tuple as it arrived.
 struct Connection {
@@ -123,7 +120,7 @@ TEST_P(LearnedStreams, CarryWhatTheirSlowTwinCarries) {
       if (has_holes && random.below(4) == 0) continue;
       table.add(index, random_connection(random, layout.ip_version));
     }
-    const IndexOrder order = kOrders[random.below(std::size(kOrders))];
+    const IndexOrder order = kIndexOrders[random.below(std::size(kIndexOrders))];
     const IndexDraw draw(order, count, IndexSource::kLearned, variations.seed, kTag.stream);
     Stream stream(layout, variations, kTag, table.tuples(order, count));
     uint64_t unlearned = 0;
@@ -201,7 +198,7 @@ TEST_P(BothVersions, CarryTheEnumerationsTuplesInAnyOrder) {
                                 enumeration,
                                 11};
     Stream once(layout, variations);
-    for (const IndexOrder order : kOrders) {
+    for (const IndexOrder order : kIndexOrders) {
       constexpr uint64_t kCount = 300'001;  // not all of the combinations
       const IndexDraw draw(order, kCount, IndexSource::kGenerated, variations.seed, kTag.stream);
       Stream drawn(layout, variations, kTag, Tuples{IndexSource::kGenerated, order, kCount});
@@ -230,7 +227,7 @@ TEST_P(BothVersions, GoOnInTheEnumerationWhereOthersEnded) {
       const uint64_t combinations = variations.combinations();
       Stream once(layout, variations);
       for (const uint64_t first : {uint64_t{1}, uint64_t{123'457}, combinations - 301}) {
-        for (const IndexOrder order : kOrders) {
+        for (const IndexOrder order : kIndexOrders) {
           constexpr uint64_t kCount = 301;
           const IndexDraw draw(order, kCount, IndexSource::kGenerated, variations.seed,
                                kTag.stream);

@@ -223,6 +223,10 @@ Bytes tagged_payload(const FrameLayout& layout, const TagIdentity& tag, uint64_t
   return payload;
 }
 
+Bytes tagged_frame(const FrameLayout& layout, uint64_t sequence) {
+  return reference_frame(layout, tagged_payload(layout, kTag, sequence, 77));
+}
+
 FrameLayout sample_layout(int ip_version, uint32_t frame_size) {
   FrameLayout layout;
   layout.ip_version = ip_version;

@@ -11,6 +11,9 @@ namespace dutperf::net::testing {
 
 using Bytes = std::vector<uint8_t>;
 
+// Of the frames that a test takes for its own, where it says nothing else.
+inline constexpr TagIdentity kTag{0x0102, 3, 0};
+
 // The end-around-carry loop of RFC 1071; not yet complemented.
 uint16_t reference_sum(const Bytes& bytes);
 
@@ -29,9 +32,16 @@ Bytes counting_payload(const FrameLayout& layout);
 Bytes tagged_payload(const FrameLayout& layout, const TagIdentity& tag, uint64_t sequence,
                      uint64_t stamp_ns);
 
+// A whole test frame of the stream kTag, sent at 77 ns.
+Bytes tagged_frame(const FrameLayout& layout, uint64_t sequence = 5);
+
 // One pair of addresses of the benchmarking ranges, version and size as given.
 FrameLayout sample_layout(int ip_version, uint32_t frame_size);
 
 size_t udp_offset(int ip_version);
+
+inline uint16_t word_at(const Bytes& frame, size_t offset) {
+  return static_cast<uint16_t>(frame[offset] << 8 | frame[offset + 1]);
+}
 
 }  // namespace dutperf::net::testing

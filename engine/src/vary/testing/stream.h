@@ -20,6 +20,9 @@ inline constexpr net::TagIdentity kTag{0x1234, 7, net::kTagFlagBackground};
 inline constexpr Field kFields[] = {
     Field::kSrcMac,  Field::kDstMac, Field::kSrcIp,    Field::kDstIp,        Field::kSrcPort,
     Field::kDstPort, Field::kVlanId, Field::kOuterSrc, Field::kOuterSrcPort, Field::kFlowLabel};
+inline constexpr IndexOrder kIndexOrders[] = {IndexOrder::kOnce,       IndexOrder::kFirst,
+                                              IndexOrder::kIncreasing, IndexOrder::kDecreasing,
+                                              IndexOrder::kRandom,     IndexOrder::kShuffled};
 
 inline bool enumerates(const Variations& variations) {
   return std::any_of(variations.list.begin(), variations.list.end(),
