@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from dutperf.cli.table_print import STYLE
+from dutperf.cli.summary import STYLE
 from dutperf.results import Measure, ResultsFile, load_results
 from dutperf.tables import Subject, subjects
 from dutperf.tables.delay_tables import delay_entry

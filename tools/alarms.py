@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from dutperf import stats
-from dutperf.cli.failures import PatientConsole
-from dutperf.cli.json_print import print_versioned
+from dutperf.cli.console import PatientConsole, print_versioned
 from dutperf.cli.options import AsJson
 from dutperf.query.change_points import change_points
 

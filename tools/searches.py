@@ -27,8 +27,7 @@ import typer
 from rich.table import Table
 
 from dutperf import stats
-from dutperf.cli.failures import PatientConsole
-from dutperf.cli.json_print import print_versioned
+from dutperf.cli.console import PatientConsole, print_versioned
 from dutperf.cli.options import AsJson
 from dutperf.search.mlr import Goal
 from dutperf.search.search_types import Repeats, Resolution, Verification

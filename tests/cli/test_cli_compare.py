@@ -10,8 +10,8 @@ import pytest
 from comparison_sample import compared, rate, stored
 
 from dutperf.cli import app
-from dutperf.cli.failures import PatientConsole
-from dutperf.cli.table_print import show_table
+from dutperf.cli.console import PatientConsole
+from dutperf.cli.summary import show_table
 from dutperf.comparison import comparison_tables
 
 TEN = [100_000 + 10 * n for n in range(10)]

@@ -11,9 +11,8 @@ import pytest
 from told_cells import cell_of
 
 from dutperf.cli import app
-from dutperf.cli.failures import PatientConsole
-from dutperf.cli.summary import show_all
-from dutperf.cli.table_print import entry_text
+from dutperf.cli.console import PatientConsole
+from dutperf.cli.summary import entry_text, show_all
 from dutperf.procedures.all_tables import tables
 from dutperf.results import (
     CellResult,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dutperf.cli import app, failures, measuring
+from dutperf.cli import app, console, measuring
 from dutperf.config import Testbed
 from dutperf.results import ResultsFile
 from dutperf.results.units import duration
@@ -45,7 +45,7 @@ Run = Callable[..., int]
 @pytest.fixture(autouse=True)
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(failures, "_PLAIN_WIDTH", 300)
+    monkeypatch.setattr(console, "_PLAIN_WIDTH", 300)
     Path("testbed.yaml").write_text(TESTBED)
 
 

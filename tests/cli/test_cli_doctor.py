@@ -8,8 +8,8 @@ import json
 from typer.testing import CliRunner
 
 from dutperf.cli.app import whole
-from dutperf.cli.doctor_command import show_checks
-from dutperf.cli.failures import PatientConsole
+from dutperf.cli.console import PatientConsole
+from dutperf.cli.lab_commands import show_checks
 from dutperf.doctor import Check
 
 

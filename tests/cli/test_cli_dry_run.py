@@ -10,7 +10,7 @@ import pytest
 
 from dutperf import lab
 from dutperf.cli import app, measuring
-from dutperf.cli.dry_run import span
+from dutperf.cli.live_view import span
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 from dutperf.catalogue import PROCEDURES
 from dutperf.cli import app
-from dutperf.cli.examples import EXAMPLES
-from dutperf.cli.help_pages import show_help
-from dutperf.cli.option_help import brief
+from dutperf.cli.app import EXAMPLES
+from dutperf.cli.completion_table import show_help
+from dutperf.cli.options import brief
 
 COMMANDS: dict[str, Any] = get_command(app.whole()).commands  # type: ignore[attr-defined]
 MEASURING = sorted(PROCEDURES)

@@ -17,9 +17,8 @@ from rich.table import Table
 from rich.text import Text
 from simulated_program import PLACE
 
-from dutperf.cli import app, doctor_command, failures, summary
-from dutperf.cli.failures import PatientConsole, show_failure
-from dutperf.cli.json_print import print_versioned
+from dutperf.cli import app, console, lab_commands, summary
+from dutperf.cli.console import PatientConsole, print_versioned, show_failure
 from dutperf.cli.measuring import Show
 from dutperf.cli.terminal import Terminal
 from dutperf.defects import defect
@@ -113,7 +112,7 @@ def test_results_as_json_say_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     told = json.loads(screen.told())
     assert ResultsFile.model_validate(told) == results.model_copy(update={"trials": []})
     screen = Screen()
-    monkeypatch.setattr("dutperf.cli.json_print.PatientConsole", lambda: screen)
+    monkeypatch.setattr("dutperf.cli.console.PatientConsole", lambda: screen)
     print_versioned(1, {NASTY: [NASTY]})
     assert json.loads(screen.told())[NASTY] == [NASTY]
 
@@ -146,7 +145,7 @@ def test_failures_notices_and_defects(
     crash = (tmp_path / "crash.txt").read_text("utf-8")
     assert visible(crash) == crash
     assert SHOWN in crash
-    failures.show_notice(NASTY)
+    console.show_notice(NASTY)
     assert capsys.readouterr().err == f"notice: {SHOWN}\n"
 
 
@@ -161,7 +160,7 @@ def test_a_traceback_is_not_written_through_a_link(tmp_path: Path) -> None:
 def test_what_the_machine_is_called() -> None:
     screen = Screen()
     check = Check("cpu_governor", "doubtful", found=NASTY, why=NASTY, cure=NASTY)
-    doctor_command.show_checks(screen, [check])
+    lab_commands.show_checks(screen, [check])
     assert screen.told().count(SHOWN) == 3
 
 

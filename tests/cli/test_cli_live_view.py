@@ -14,8 +14,7 @@ from planning import campaign as campaign_of
 from planning import spec as spec_of
 from terminal_screen import Clock, TerminalScreen
 
-from dutperf.cli.live_lines import WIDTH
-from dutperf.cli.live_view import CellState, LiveView, bar
+from dutperf.cli.live_view import WIDTH, CellState, LiveView, bar
 from dutperf.cli.terminal import Terminal
 from dutperf.procedures.back_to_back import measure_back_to_back
 from dutperf.procedures.events import (

@@ -8,9 +8,8 @@ from planning import cell
 from stored_samples import results_file, trial_record
 from terminal_screen import Clock, TerminalScreen
 
-from dutperf.cli.failures import PatientConsole
-from dutperf.cli.many_state import ManyState
-from dutperf.cli.terminal import Terminal
+from dutperf.cli.console import PatientConsole
+from dutperf.cli.terminal import ManyState, Terminal
 from dutperf.model.cell import Cell
 from dutperf.procedures.events import (
     At,

@@ -24,8 +24,7 @@ from simulated_program import PLACE
 
 import dutperf
 from dutperf.cli import app
-from dutperf.cli.stream_view import Screen, lines
-from dutperf.cli.stream_words import piece_line, summary_lines
+from dutperf.cli.stream_view import Screen, lines, piece_line, summary_lines
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.trials import Ask
 from dutperf.protocol import (

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from dutperf.cli.keyboard import END_OF_FILE, keys_in
 from dutperf.cli.stream_keys import (
+    END_OF_FILE,
     Action,
     Say,
     Scale,
     SetRate,
     StreamKeys,
+    keys_in,
     parse_rate,
 )
 from dutperf.errors import InputError

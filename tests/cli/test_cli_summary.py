@@ -9,7 +9,7 @@ from typing import Literal
 import pytest
 from told_cells import cell_of, retyped
 
-from dutperf.cli.failures import PatientConsole
+from dutperf.cli.console import PatientConsole
 from dutperf.cli.measuring import Show
 from dutperf.cli.summary import show_all, show_summary
 from dutperf.protocol import Damage, Reason

@@ -20,7 +20,7 @@ from ruamel.yaml import YAML
 
 from dutperf import lab
 from dutperf.catalogue import PROCEDURES
-from dutperf.cli import app, measuring, procedure_commands
+from dutperf.cli import app, measuring, run_command
 from dutperf.cli.testbeds import planned_testbeds
 from dutperf.config import Campaign, Testbed, expand
 from dutperf.config.hooks import Hooks
@@ -53,7 +53,7 @@ def test_every_command_in_the_documents_is_one_that_there_is(
     page: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What measures in a lab is planned, too: values that do not fit are refused."""
-    monkeypatch.setattr(procedure_commands, "measure", plan)
+    monkeypatch.setattr(run_command, "measure", plan)
     for command in mentioned(page):
         try:
             understand(command.words)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from planning import TESTBED, Run, campaign, spec
 
-from dutperf.cli import app, evidence_command
+from dutperf.cli import app, verify_command
 from dutperf.config import Campaign, PlannedTestbed
 from dutperf.errors import InputError, SetupError
 from dutperf.evidence import Check, pack, sign, verify
@@ -273,7 +273,7 @@ def test_the_commands(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(evidence_command, "recorded_frames", lambda *_: {})
+    monkeypatch.setattr(verify_command, "recorded_frames", lambda *_: {})
     out, other = str(tmp_path / "a.gz"), new_key(tmp_path / "other")
     assert app.run(["evidence", str(run), "--output", out, "--sign", str(key)]) == 0
     for named, code in ((key, 0), (other, 1)):

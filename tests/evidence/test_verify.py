@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from planning import TESTBED, Run, campaign, spec
 
-from dutperf.cli import app, evidence_command
+from dutperf.cli import app, verify_command
 from dutperf.config import Campaign, PlannedTestbed
 from dutperf.errors import InputError, SetupError
 from dutperf.evidence import Verification, pack, verify
@@ -293,7 +293,7 @@ def test_the_commands(
     def no_engine(*_: object) -> dict[str, bytes]:
         raise SetupError("the engine needs root")
 
-    monkeypatch.setattr(evidence_command, "recorded_frames", no_engine)
+    monkeypatch.setattr(verify_command, "recorded_frames", no_engine)
     assert app.run(["evidence", str(run)]) == 0
     archive = f"{run}.evidence.tar.gz"
     told_of_packing = capsys.readouterr()

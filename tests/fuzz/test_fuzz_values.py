@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from dutperf.catalogue import PROCEDURES, ProcedureName
 from dutperf.cli import app
-from dutperf.cli.flags import FLAGS
-from dutperf.cli.procedure_options import _field, procedure_spec
+from dutperf.cli.procedure_options import FLAGS, _field, procedure_spec
 from dutperf.errors import InputError
 
 PIECES = """

@@ -13,7 +13,7 @@ from planning import TESTBED, FakeOpener, cell
 from rich.console import Console
 
 from dutperf import lab
-from dutperf.cli import passport_selftest
+from dutperf.cli import selftest_command
 from dutperf.config import PlannedTestbed
 from dutperf.passport import keeping, making, measuring
 from dutperf.passport.keeping import Loop, owner_of
@@ -61,7 +61,7 @@ def made(path: Path, loop: Loop) -> tuple[Passport, list[str]]:
 
 def printed(passport: Passport) -> str:
     console = Console(width=200, record=True)
-    passport_selftest._show(console, passport)
+    selftest_command._show_passport(console, passport)
     return console.export_text()
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import typer
 
+from dutperf.cli import INTERRUPTED, INVALID, WORSE
 from dutperf.cli.app import whole
-from dutperf.cli.exit_codes import INTERRUPTED, INVALID, WORSE
 from dutperf.reference.man_pages import man_pages
 
 PAGES = man_pages()

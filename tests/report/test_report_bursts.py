@@ -15,7 +15,7 @@ from dutperf.charts.cells import CellView, finished_cell
 from dutperf.charts.rate_charts import search_chart
 from dutperf.charts.repeat_charts import rate_repeats_chart
 from dutperf.charts.text import NBSP, shown
-from dutperf.cli.failures import PatientConsole
+from dutperf.cli.console import PatientConsole
 from dutperf.cli.summary import show_summary
 from dutperf.procedures.all_tables import result_tables
 from dutperf.report.page import write_report

@@ -13,7 +13,7 @@ from report_sample import sample_environment, store
 
 from dutperf.charts.cells import CellView, finished_cell
 from dutperf.charts.text import NBSP, shown
-from dutperf.cli.failures import PatientConsole
+from dutperf.cli.console import PatientConsole
 from dutperf.cli.summary import show_summary
 from dutperf.procedures.all_tables import result_tables, tables
 from dutperf.procedures.system_recovery.show import panel

@@ -18,8 +18,8 @@ from stored_samples import STORED
 from timed_sample import delay_results
 from told_cells import retyped
 
-from dutperf.cli.failures import PatientConsole
-from dutperf.cli.table_print import show_table
+from dutperf.cli.console import PatientConsole
+from dutperf.cli.summary import show_table
 from dutperf.procedures.all_tables import tables
 from dutperf.procedures.scalability import scalability
 from dutperf.report import write_report

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from dutperf.cli.failures import PatientConsole
+from dutperf.cli.console import PatientConsole
 
 
 class Clock:

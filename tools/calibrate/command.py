@@ -11,8 +11,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from dutperf.cli.exit_codes import INTERRUPTED, INVALID
-from dutperf.cli.failures import PatientConsole, show_notice
+from dutperf.cli import INTERRUPTED, INVALID
+from dutperf.cli.console import PatientConsole, show_notice
 from dutperf.cli.measuring import surroundings
 from dutperf.cli.options import AsJson
 from dutperf.cli.terminal import Terminal

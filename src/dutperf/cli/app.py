@@ -11,31 +11,60 @@ import typer
 
 from dutperf.catalogue import PROCEDURES
 from dutperf.cli.completion import TABLE
-from dutperf.cli.examples import epilog
-from dutperf.cli.failures import PatientConsole, show_failure
+from dutperf.cli.console import PatientConsole, show_failure
 from dutperf.defects import defect
 from dutperf.errors import DutperfError
+
+# Examples at the end of a command's help; each is a whole command line.
+
+
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "run": (
+        "dutperf run examples/demo.yaml --quick",
+        "dutperf run examples/demo.yaml --dry-run",
+        "dutperf run --resume results/demo-20260304T050607",
+    ),
+    "stream": (
+        "dutperf stream --lab tayga-siit --rate 10k",
+        "dutperf stream testbed.yaml --rate 100000 --frame-size 1518",
+        "dutperf stream testbed.yaml --rate 1.5M --plain --duration 60 --json",
+    ),
+    "frames": (
+        "dutperf frames --lab linux-router --pcap frames.pcap --count 10",
+        "dutperf frames testbed.yaml --pcap frames.pcap --imix aaafg",
+    ),
+    "selftest": ("dutperf selftest --lab linux-router --quick",),
+    "report": ("dutperf report results/demo-20260304T050607",),
+    "verify": ("dutperf verify results/demo-20260304T050607",),
+} | {name: known.examples for name, known in PROCEDURES.items()}
+
+
+def epilog(command: str) -> str | None:
+    """The examples of ``command``, a line each; None: it has none."""
+    lines = EXAMPLES.get(command)
+    return "\n\n".join(("Examples:", *lines)) if lines else None
+
 
 _WHERE = {
     "lab": "lab_commands:lab_app",
     "bench": "bench_command:bench",
-    "export-histograms": "histograms:export_histograms_command",
+    "export-histograms": "export_command:export_histograms_command",
     "selftest": "selftest_command:selftest",
-    "doctor": "doctor_command:doctor",
-    "evidence": "evidence_command:evidence",
+    "doctor": "lab_commands:doctor",
+    "evidence": "verify_command:evidence",
     "verify": "verify_command:verify",
     "convert": "convert_command:convert",
     "compare": "compare_command:compare",
     "query": "query_command:query",
-    "trend": "trend_command:trend",
+    "trend": "query_command:trend",
     "export": "export_command:export",
-    "serve": "serve_command:serve_command",
+    "serve": "export_command:serve_command",
     "stream": "stream_command:stream",
     "worker": "worker_commands:worker",
     "scheduler": "worker_commands:scheduler",
     "run": "run_command:run_command",
-    "frames": "frames:frames",
-    "report": "report_command:report",
+    "frames": "dry_run:frames",
+    "report": "export_command:report",
 }
 """Module and name of each command that is no procedure's."""
 
@@ -81,7 +110,7 @@ def _add(program: typer.Typer, name: str) -> None:
         module = import_module(f"dutperf.cli.{file}")
         command = getattr(module, attribute)
     else:
-        module = import_module("dutperf.cli.procedure_commands")
+        module = import_module("dutperf.cli.run_command")
         command = module.command_of(name)
     if isinstance(command, typer.Typer):
         program.add_typer(command, name=name)
@@ -117,7 +146,7 @@ def _every_command(
 
 
 def run(arguments: list[str], program: typer.Typer | None = None) -> int:
-    """Run one command; returns the exit code, see ``cli.exit_codes``.
+    """Run one command; returns the exit code, see ``cli.EXIT_CODES``.
 
     ``program``: whose command it is, if not dutperf's.
     """

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from dutperf.cli.exit_codes import INVALID, WORSE
-from dutperf.cli.failures import PatientConsole, show_notice
-from dutperf.cli.json_print import print_versioned
+from dutperf.cli import INVALID, WORSE
+from dutperf.cli.console import PatientConsole, print_versioned, show_notice
 from dutperf.cli.options import AsJson
-from dutperf.cli.table_print import show_table
+from dutperf.cli.summary import show_table
 from dutperf.errors import InputError
 from dutperf.results.storage import write_atomically
 from dutperf.visible import visible

@@ -1,18 +1,21 @@
-"""Writes ``completion.json`` from the commands: ``python -m ...completion_table``.
+"""``completion.json``: made of the commands, and shown when ``--help`` is asked for.
 
-A shell is answered from it (``completion``); so is who asks for help (``help_pages``).
+``python -m dutperf.cli.completion_table`` writes it; a shell is answered from it, too
+(``completion``).
 """
 
 from __future__ import annotations
 
+import inspect
 import json
-from typing import Any, Literal, get_args, get_origin
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 from typer.main import get_command
 
 from dutperf import lab
-from dutperf.cli.app import whole
 from dutperf.cli.completion import TABLE
 
 _RUNS = {
@@ -24,6 +27,8 @@ _RUNS = {
 
 def table() -> str:
     """Every command with its arguments and options, as JSON, a line each."""
+    from dutperf.cli.app import whole  # noqa: PLC0415 - whose help is shown, needs none
+
     command = get_command(whole())
     program = _command(command, typer.Context(command, info_name="dutperf"))
     commands = program.pop("commands")
@@ -94,6 +99,103 @@ def _shown(param: Any, context: typer.Context) -> dict[str, Any]:  # noqa: ANN40
 
 def _said(told: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in told.items() if value}
+
+
+# What ``--help`` shows, without loading the commands: that takes seconds.
+#
+# Commands that do nothing stand for them, made of ``completion.json``; typer shows
+# their help as it shows that of the commands themselves.
+
+
+_TYPES = {
+    "<path>": Path,
+    "<str>": str,
+    "<list[Path]>": list[Path],
+    "<list[str]>": list[str],
+}
+
+
+def show_help(arguments: list[str]) -> None:
+    """End the program if nothing but the help of a command is asked for.
+
+    Whatever else stands on the command line, the commands themselves have to read.
+    """
+    told: dict[str, Any] = json.loads(TABLE.read_text("utf-8"))
+    of = told
+    for word in arguments[:-1]:
+        of = of.get("commands", {}).get(word)
+        if of is None:
+            return
+    if not arguments or arguments[-1] == "--help":
+        _group(told, arguments)(arguments)
+
+
+def _group(told: Mapping[str, Any], path: list[str]) -> typer.Typer:
+    """Only what is asked for has parameters: to read any, typer loads pydantic."""
+    is_asked_for = path[:1] in ([], ["--help"])
+    group = typer.Typer(
+        help=told["help"],
+        no_args_is_help=True,
+        add_completion=is_asked_for,
+        add_help_option=is_asked_for,
+        callback=_stand_in(told if is_asked_for else {}),
+        pretty_exceptions_enable=False,
+    )
+    for name, deeper in told["commands"].items():
+        shown = deeper if path[:1] == [name] else {"help": deeper["help"]}
+        if "commands" in shown:
+            group.add_typer(_group(shown, path[1:]), name=name)
+        else:
+            group.command(name, help=shown["help"], epilog=shown.get("epilog"))(
+                _stand_in(shown)
+            )
+    return group
+
+
+def _stand_in(told: Mapping[str, Any]) -> Callable[..., None]:
+    def command(**_values: object) -> None:
+        pass
+
+    parameters = [
+        _stand_in_parameter(
+            name,
+            _TYPES[argument["type"]],
+            typer.Argument(metavar=argument.get("metavar"), **_as_told(argument)),
+            argument,
+        )
+        for name, argument in told.get("arguments", {}).items()
+    ]
+    for names, option in told.get("options", {}).items():
+        if names in {"--install-completion", "--show-completion"}:  # typer's own
+            continue
+        info = typer.Option(
+            names,
+            metavar=option.get("metavar", ""),
+            rich_help_panel=option.get("panel"),
+            **_as_told(option),
+        )
+        kind = bool if "flag" in option else str
+        name = f"{names.partition('/')[0].strip('-').replace('-', '_')}_"
+        parameters.append(_stand_in_parameter(name, kind, info, option))
+    vars(command)["__signature__"] = inspect.Signature(parameters)
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    return command
+
+
+def _as_told(told: Mapping[str, Any]) -> dict[str, Any]:
+    return {"help": told.get("help"), "show_default": "default" in told}
+
+
+def _stand_in_parameter(
+    name: str, kind: type, info: object, told: Mapping[str, Any]
+) -> inspect.Parameter:
+    required = "required" in told
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if required else told.get("default"),
+        annotation=Annotated[kind if required else kind | None, info],
+    )
 
 
 if __name__ == "__main__":

@@ -1,20 +1,33 @@
-"""What a campaign would do, without doing it: no root, no lab, no frame."""
+"""What would be measured, and what would be sent: nothing is."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import os
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
 
+import typer
 from rich.table import Table
 
-from dutperf.cli.failures import PatientConsole, show_notice
-from dutperf.cli.json_print import print_versioned
-from dutperf.cli.testbeds import planned_testbeds
-from dutperf.config import Campaign, expand
+from dutperf.cli.console import PatientConsole, print_versioned, show_notice
+from dutperf.cli.live_view import span
+from dutperf.cli.options import LabName, Rules, TestbedFile
+from dutperf.cli.procedure_options import DEFAULT_SEED, Seed, with_frame_options
+from dutperf.cli.testbeds import campaign_for, open_testbed, planned_testbeds
+from dutperf.config import Campaign, PlannedTestbed, Testbed, expand
 from dutperf.config.phase2 import timing_of
 from dutperf.errors import InputError
 from dutperf.model.cell import Cell
+from dutperf.model.specs import ProcedureSpec
 from dutperf.run.campaign_run import all_notices, virtual_testbeds
+from dutperf.run.engine_session import prepare_engine
 from dutperf.run.estimate import ASSUMPTION, Estimate, estimate
+from dutperf.run.preview import preview_frames, unopened
+
+# What a campaign would do, without doing it: no root, no lab, no frame.
+
 
 NOTHING_STORED = InputError(
     "--dry-run measures and stores nothing",
@@ -59,19 +72,6 @@ def _estimated(cells: Sequence[Cell], virtual: Collection[str]) -> list[Estimate
             status.update(f"{first:,} of {len(cells):,} cells")
             found += estimate(cells[first : first + _AT_ONCE], virtual)
     return found
-
-
-def span(duration_s: float) -> str:
-    """``45 s``, ``12 min``, ``3 h 20 min``, ``2 d 4 h``: rounded, as estimates are."""
-    if duration_s < 100:
-        return f"{duration_s:.0f} s"
-    minutes = round(duration_s / 60)
-    if minutes < 100:
-        return f"{minutes} min"
-    hours, minutes = divmod(minutes, 60)
-    if hours < 48:
-        return f"{hours} h {minutes} min"
-    return f"{hours // 24} d {hours % 24} h"
 
 
 def _table(found: list[Estimate]) -> Table:
@@ -153,3 +153,87 @@ def _totals(found: list[Estimate]) -> tuple[int, float]:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+# ``dutperf frames``: what would be sent, as a pcap file.
+
+
+@with_frame_options
+def frames(
+    spec: ProcedureSpec,
+    pcap: Annotated[
+        Path, typer.Option("--pcap", metavar="FILE", help="the file to write")
+    ],
+    testbed: TestbedFile = None,
+    lab: LabName = None,
+    rules: Rules = None,
+    count: Annotated[
+        int,
+        typer.Option(
+            "--count", metavar="K", min=1, max=1_000_000, help="frames per direction"
+        ),
+    ] = 100,
+    rate: Annotated[
+        int,
+        typer.Option(
+            "--rate", metavar="FPS", min=1, max=10**12, help="of each direction"
+        ),
+    ] = 1000,
+    seed: Seed = DEFAULT_SEED,
+) -> None:
+    """Write the first frames of a trial to a pcap file; send none of them.
+
+    As root it opens the ports and asks the next hops for their MAC addresses, as a
+    trial does; else MAC addresses that are not given are made up, and said to be.
+    """
+    _write_frames(
+        campaign_for(spec, testbed, lab, rules, seed),
+        rate_fps=rate,
+        count=count,
+        pcap=pcap,
+    )
+
+
+def _write_frames(campaign: Campaign, *, rate_fps: int, count: int, pcap: Path) -> None:
+    """Write the first ``count`` frames of each direction and say how many there are.
+
+    Raises:
+        DutperfError: as ``preview_frames``.
+    """
+    told = PatientConsole(stderr=True)
+
+    def notify(text: str) -> None:
+        told.print(f"notice: {text}", markup=False, highlight=False, soft_wrap=True)
+
+    (planned,) = planned_testbeds(campaign)
+    with _opened(planned, notify) as testbed:
+        preview = preview_frames(
+            campaign,
+            testbed,
+            prepare_engine,
+            rate_fps=rate_fps,
+            count=count,
+            path=pcap,
+            notify=notify,
+        )
+    PatientConsole().out(
+        f"{preview.frames} frames of {preview.cell.id} are in {preview.path}",
+        highlight=False,
+    )
+
+
+@contextmanager
+def _opened(
+    planned: PlannedTestbed, notify: Callable[[str], None]
+) -> Iterator[Testbed]:
+    """Where the frames would be sent; without root as much of it as can be."""
+    if os.geteuid() == 0:
+        with open_testbed(planned) as testbed:
+            yield testbed
+        return
+    testbed, made_up = unopened(planned.testbed)
+    notify(
+        "without root no port is opened and no neighbour asked; made up are "
+        f"{', '.join(made_up)}"
+    )
+    yield testbed

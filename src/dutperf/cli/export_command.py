@@ -1,16 +1,30 @@
-"""``dutperf export``: tables and figures of a run for other programs."""
+"""Commands that show stored results elsewhere: files, pages, a web server."""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Literal
 
 import typer
 
-from dutperf.cli.failures import PatientConsole
-from dutperf.errors import InputError
+from dutperf.cli import INTERRUPTED
+from dutperf.cli.console import PatientConsole
+from dutperf.config import expand, load_campaign
+from dutperf.errors import DutperfError, InputError
+from dutperf.interruption import TERMINATE
+from dutperf.model.cell import Cell
+from dutperf.report import OVERVIEW, export_histograms, write_overview, write_report
 from dutperf.report.source import read_source
+from dutperf.results import stored_campaign
 from dutperf.results.storage import write_atomically
+
+# ``dutperf export``: tables and figures of a run for other programs.
+
 
 Format = Literal["csv", "md", "tex", "openmetrics"]
 
@@ -79,3 +93,107 @@ def _text(directory: Path, format_: Format, keys: list[str]) -> str:
         )
     render = markdown if format_ == "md" else export.latex
     return "\n".join(map(render, found))
+
+
+# ``dutperf export-histograms``: delays for the tools of HdrHistogram.
+
+
+def export_histograms_command(
+    directory: Annotated[
+        Path, typer.Argument(metavar="RESULTS", help="a results directory")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--output",
+            metavar="DIR",
+            help="where to write; default: histograms in the results directory",
+        ),
+    ] = None,
+) -> None:
+    """Write the delays of each trial as an HdrHistogram log (.hlog)."""
+    written = export_histograms(directory, out or directory / "histograms")
+    console = PatientConsole()
+    for path in written:
+        console.out(path, highlight=False)
+
+
+# ``dutperf report``: the pages of stored results.
+
+
+def report(
+    directories: Annotated[
+        list[Path], typer.Argument(metavar="DIRECTORY...", help="results directories")
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help=f"an overview of all; of several directories: {OVERVIEW}",
+        ),
+    ] = None,
+) -> None:
+    """Make report.html again from stored results; of several runs an overview, too."""
+    reports = [write_report(directory) for directory in directories]
+    if output is not None or len(directories) > 1:
+        reports.append(write_overview(directories, output or Path(OVERVIEW)))
+    PatientConsole().out(reports[-1], highlight=False)
+
+
+# ``dutperf serve``: the runs below a directory as local web pages.
+
+
+def serve_command(
+    directory: Annotated[
+        Path, typer.Argument(metavar="DIRECTORY", help="runs below it are shown")
+    ] = Path("results"),
+    host: Annotated[
+        str,
+        typer.Option(
+            metavar="HOST", help="where to listen; beyond this machine with a token"
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(metavar="PORT", min=0, max=65535, help="0: any that is free")
+    ] = 8219,
+) -> None:
+    """Show runs in a browser: their reports, comparisons, and the one that goes on."""
+    # The web framework is loaded by nobody else.
+    from dutperf.comparison.output import render  # noqa: PLC0415
+    from dutperf.serve.server import serve  # noqa: PLC0415
+
+    with _ended_by_signals():
+        serve(directory, host, port, compare=render, planned=_planned, tell=_tell)
+
+
+@contextlib.contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Nothing is written, so nothing waits for readers, or for a page half made."""
+    signals = (signal.SIGINT, *TERMINATE)
+    before = {each: signal.signal(each, _leave) for each in signals}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def _leave(_signum: int, _frame: FrameType | None) -> None:
+    os._exit(INTERRUPTED)
+
+
+def _tell(address: str) -> None:
+    console = PatientConsole()
+    console.out(address, highlight=False)
+    console.file.flush()
+
+
+def _planned(directory: Path) -> Sequence[Cell]:
+    """Nothing where the campaign is lost, or is of another dutperf."""
+    from dutperf.cli.testbeds import planned_testbeds  # noqa: PLC0415 - as above
+
+    try:
+        campaign = load_campaign(stored_campaign(directory), stored=True)
+        return expand(campaign, *(at.testbed for at in planned_testbeds(campaign)))
+    except DutperfError:
+        return ()

@@ -9,16 +9,16 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
+from rich.control import Control
+from rich.live import Live
+from rich.segment import ControlType
 from rich.text import Text
 
 from dutperf.catalogue import PROCEDURES
-from dutperf.cli.dry_run import span
-from dutperf.cli.failures import PatientConsole
-from dutperf.cli.live_lines import WIDTH, LiveLines
-from dutperf.cli.trial_words import ROLES, STYLES, judged_kind
+from dutperf.cli.console import PatientConsole
 from dutperf.errors import DutperfError
 from dutperf.procedures.events import (
     At,
@@ -32,11 +32,107 @@ from dutperf.procedures.events import (
     TrialStarted,
 )
 from dutperf.procedures.loss_criterion import loss_percent, own_drops
-from dutperf.protocol import TrialProgress
+from dutperf.procedures.throughput import judged_whole
+from dutperf.protocol import TrialProgress, VerdictKind
 from dutperf.results import TrialRecord
+from dutperf.results.trial_record import TrialRole
 from dutperf.results.units import about, whole
+from dutperf.results.words import RECEIVED
 from dutperf.run.estimate import estimate
 from dutperf.visible import visible
+
+# Lines at the end of a terminal that are drawn over and over again, and then go.
+#
+# The cursor is never hidden, so however the program ends there is nothing to give back.
+
+
+WIDTH = 79
+"""At most: what is narrower than a terminal stays whole when that is made narrower."""
+
+
+def span(duration_s: float) -> str:
+    """``45 s``, ``12 min``, ``3 h 20 min``, ``2 d 4 h``: rounded, as estimates are."""
+    if duration_s < 100:
+        return f"{duration_s:.0f} s"
+    minutes = round(duration_s / 60)
+    if minutes < 100:
+        return f"{minutes} min"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{hours} h {minutes} min"
+    return f"{hours // 24} d {hours % 24} h"
+
+
+class LiveLines:
+    """Draws on ``console``; what was printed before stands above."""
+
+    def __init__(self, console: PatientConsole) -> None:
+        self._console = console
+        self._live: Live | None = None
+        self._drawn: list[str] = []
+        self._width = console.width
+
+    def draw(self, lines: Sequence[Text]) -> None:
+        """Show ``lines`` in place of those before."""
+        if self._live is None:
+            self._live = Live(
+                console=self._console,
+                auto_refresh=False,
+                transient=True,
+                redirect_stdout=False,
+                redirect_stderr=False,
+            )
+            self._live.start()
+            self._console.show_cursor(True)
+        self._unwrap()
+        self._live.update(Text("\n").join(lines), refresh=True)
+        self._drawn = [line.plain for line in lines]
+        self._width = self._console.width
+
+    def stop(self) -> None:
+        """Take them away."""
+        if self._live:
+            self._unwrap()
+            self._live.stop()
+            self._live = None
+
+    def _unwrap(self) -> None:
+        """A terminal that was made narrower wrapped lines: go up by as many more."""
+        width = self._console.width
+        if width >= self._width:
+            return
+        more = sum(-(-len(line) // width) - 1 for line in self._drawn)
+        self._width = width
+        for _ in range(more):
+            self._console.control(
+                Control(
+                    ControlType.CARRIAGE_RETURN,
+                    (ControlType.ERASE_IN_LINE, 2),
+                    (ControlType.CURSOR_UP, 1),
+                )
+            )
+
+
+# How a trial is called on a terminal, in its line and in the live view.
+
+
+ROLES: dict[TrialRole, str] = {
+    "trial": "",
+    "first_frames": ", first frames",
+    "probe": ", probe",
+    "phase1": ", phase 1",
+    "validation": ", validation",
+    "damage": f", {RECEIVED}",
+}
+STYLES: dict[VerdictKind, str] = {"pass": "green", "fail": "yellow", "invalid": "red"}
+
+
+def judged_kind(record: TrialRecord) -> VerdictKind:
+    """Its verdict; of the second search that for which damaged frames were received."""
+    if record.role == "damage":
+        return judged_whole(record) or "invalid"
+    return record.result.verdict.kind
+
 
 _SHOWN_TRIALS = 5
 _MOST_PER_S = 4

@@ -1,6 +1,6 @@
 """The entry of the ``dutperf`` program: from any end of a command to an exit code.
 
-Which is which: ``exit_codes``. No traceback is ever shown. Loading takes long enough to
+Which is which: ``EXIT_CODES``. No traceback is ever shown. Loading takes long enough to
 be interrupted: what is loaded here is loaded where Ctrl-C is answered.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import NoReturn
 
-from dutperf.cli.exit_codes import INTERRUPTED
+from dutperf.cli import INTERRUPTED
 
 
 def main() -> NoReturn:
@@ -55,7 +55,7 @@ def _run(arguments: list[str]) -> int:
             return _told(told)
     if arguments == [] or arguments[-1] == "--help":
         with contextlib.suppress(Exception):  # what goes wrong there is told below
-            from dutperf.cli.help_pages import show_help  # noqa: PLC0415 - as above
+            from dutperf.cli.completion_table import show_help  # noqa: PLC0415 - as above
 
             show_help(arguments)
     from dutperf.cli.app import run  # noqa: PLC0415 - see above

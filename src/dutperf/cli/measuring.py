@@ -7,8 +7,8 @@ from pathlib import Path
 
 import typer
 
-from dutperf.cli.exit_codes import INTERRUPTED, INVALID
-from dutperf.cli.failures import PatientConsole, show_notice
+from dutperf.cli import INTERRUPTED, INVALID
+from dutperf.cli.console import PatientConsole, show_notice
 from dutperf.cli.options import DISPLAY, Display
 from dutperf.cli.summary import (
     show_all,

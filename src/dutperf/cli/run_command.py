@@ -1,14 +1,18 @@
-"""``dutperf run``: all procedures of a campaign file."""
+"""``dutperf run``, and a command for each procedure of the catalogue."""
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from dutperf.catalogue import PROCEDURES, ProcedureName
+from dutperf.cli.console import show_notice
 from dutperf.cli.dry_run import NOTHING_STORED, show_plan
-from dutperf.cli.failures import show_notice
 from dutperf.cli.measuring import measure
 from dutperf.cli.options import (
     AllowHooks,
@@ -17,23 +21,62 @@ from dutperf.cli.options import (
     Display,
     DryRun,
     Exact,
+    LabName,
     Output,
     Plain,
     Quick,
     Resume,
+    Rules,
+    SchedulerAddress,
     Standard,
+    TestbedFile,
+    TlsCa,
+    TlsCert,
+    TlsKey,
     Verbose,
     preset_of,
 )
-from dutperf.cli.remote_options import SchedulerAddress, TlsCa, TlsCert, TlsKey
-from dutperf.cli.remote_run import remote
-from dutperf.config import located, with_preset
+from dutperf.cli.procedure_options import DEFAULT_SEED, Seed, with_procedure_options
+from dutperf.cli.testbeds import campaign_for
+from dutperf.config import Preset, located, with_preset
 from dutperf.errors import InputError
-from dutperf.remote.security import Certificates
-from dutperf.results import stored_campaign
+from dutperf.model.specs import ProcedureSpec
+from dutperf.procedures.events import OnEvent
+from dutperf.remote.hub import SchedulerHub
+from dutperf.remote.remote_executor import RemoteExecutor
+from dutperf.remote.security import RUN, Certificates, checked_address
+from dutperf.results import ResultsDirectory, stored_campaign
 from dutperf.run.campaign_run import ExecutorMaker
 from dutperf.run.consent import campaign_to_run
-from dutperf.run.local_executor import LocalExecutor
+from dutperf.run.jobs import Executor
+from dutperf.run.local_executor import LocalExecutor, Surroundings
+
+# ``dutperf run --scheduler``: what measures is on other hosts.
+
+
+def remote(scheduler: str, certificates: Certificates) -> ExecutorMaker:
+    """Makes what has the workers of ``scheduler`` measure.
+
+    Raises:
+        InputError: it is no address that may be asked.
+    """
+    address = checked_address(scheduler, certificates)
+    return partial(_remote_executor, address, certificates.or_own(RUN))
+
+
+def _remote_executor(
+    address: str,
+    certificates: Certificates,
+    around: Surroundings,
+    directory: ResultsDirectory,
+    on_event: OnEvent,
+) -> Executor:
+    run = secrets.token_hex(6)
+    hub = SchedulerHub(address, certificates, run)
+    return RemoteExecutor(hub, around, directory, on_event, run)
+
+
+# ``dutperf run``: all procedures of a campaign file.
 
 
 def run_command(
@@ -105,3 +148,33 @@ def _executor(scheduler: str | None, certificates: Certificates) -> ExecutorMake
             "add --scheduler tls://HOST:PORT, or leave them out",
         )
     return LocalExecutor
+
+
+# A command for each procedure of the catalogue.
+
+
+def command_of(name: ProcedureName) -> Callable[..., None]:
+    """The command that measures a procedure at one testbed, or at a lab."""
+    procedure = PROCEDURES[name]
+
+    def command(
+        spec: ProcedureSpec,
+        preset: Preset | None,
+        display: Display,
+        testbed: TestbedFile = None,
+        lab: LabName = None,
+        output: Output = None,
+        dry_run: DryRun = False,
+        rules: Rules = None,
+        seed: Seed = DEFAULT_SEED,
+    ) -> None:
+        if dry_run and output:
+            raise NOTHING_STORED
+        campaign = campaign_for(spec, testbed, lab, rules, seed, preset)
+        if dry_run:
+            show_plan(campaign, as_json=display.as_json)
+            return
+        measure(campaign, kind=procedure.name, output=output, display=display)
+
+    command.__doc__ = procedure.finds
+    return with_procedure_options(procedure.name)(command)

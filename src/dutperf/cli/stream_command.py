@@ -13,17 +13,23 @@ from typing import Annotated
 
 import typer
 
-from dutperf.cli.exit_codes import INTERRUPTED, INVALID
-from dutperf.cli.failures import PatientConsole
-from dutperf.cli.json_print import print_versioned
-from dutperf.cli.keyboard import has_keyboard, keyboard
-from dutperf.cli.live_lines import LiveLines
+from dutperf.cli import INTERRUPTED, INVALID
+from dutperf.cli.console import PatientConsole, print_versioned
+from dutperf.cli.live_view import LiveLines
 from dutperf.cli.measuring import surroundings
 from dutperf.cli.options import AsJson, LabName, Plain, Rules, TestbedFile
 from dutperf.cli.procedure_options import DEFAULT_SEED, Seed, with_frame_options
-from dutperf.cli.stream_keys import Action, Say, Scale, SetRate, StreamKeys, parse_rate
-from dutperf.cli.stream_view import Screen, lines
-from dutperf.cli.stream_words import piece_line, summary_lines
+from dutperf.cli.stream_keys import (
+    Action,
+    Say,
+    Scale,
+    SetRate,
+    StreamKeys,
+    has_keyboard,
+    keyboard,
+    parse_rate,
+)
+from dutperf.cli.stream_view import Screen, lines, piece_line, summary_lines
 from dutperf.cli.testbeds import campaign_for, planned_testbeds
 from dutperf.config import Campaign, PlannedTestbed
 from dutperf.errors import InputError

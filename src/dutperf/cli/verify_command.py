@@ -1,30 +1,44 @@
-"""``dutperf verify``: whether the evidence of a run holds."""
+"""``dutperf evidence`` packs a run into one archive, ``dutperf verify`` judges it."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from dutperf.cli.exit_codes import INVALID, UNPROVEN
-from dutperf.cli.failures import PatientConsole
-from dutperf.cli.json_print import print_versioned
-from dutperf.cli.measuring import measured
+from dutperf.cli import INVALID, UNPROVEN
+from dutperf.cli.console import PatientConsole, print_versioned, show_notice
 from dutperf.cli.options import AllowHooks, AsJson, Output
 from dutperf.cli.testbeds import planned_testbeds
-from dutperf.errors import InputError, SetupError
-from dutperf.evidence import Check, TwoRuns, Verification, two_runs, unpacked
+from dutperf.config import load_campaign
+from dutperf.errors import DutperfError, InputError, SetupError
+from dutperf.evidence import (
+    Check,
+    TwoRuns,
+    Verification,
+    files_of,
+    pack,
+    sign,
+    two_runs,
+    unpacked,
+)
 from dutperf.evidence import verify as verified
 from dutperf.evidence.bounded import bounded
 from dutperf.report import write_report
-from dutperf.results import ResultsFile, load_results
+from dutperf.results import ResultsFile, load_environments, load_journal, load_results
 from dutperf.results.directory import CAMPAIGN
 from dutperf.run.campaign_run import results_again
-from dutperf.run.consent import campaign_to_run
+from dutperf.run.consent import acts, campaign_to_run
+from dutperf.run.preview import recorded_frames
+
+# ``dutperf verify``: whether the evidence of a run holds.
+
 
 _VERSION = 2
 _MOST_WRONG = 10
@@ -110,6 +124,9 @@ def _measured_again(
         campaign = campaign_to_run(
             directory / CAMPAIGN, allowed=allow_hooks, called=path
         )
+    # Nobody else needs what measures, which takes a while to be loaded.
+    from dutperf.cli.measuring import measured  # noqa: PLC0415
+
     now = measured(campaign, then.procedure, output, None, _show_nothing)
     if now is None:
         raise SetupError("the campaign was not measured", "see why above")
@@ -175,3 +192,107 @@ def _sign(check: Check) -> str:
     if check.wrong:
         return "WRONG"
     return "good" if check.looked else "-"
+
+
+# ``dutperf evidence``: a run packed into one archive.
+
+
+_EVIDENCE_VERSION = 1
+
+Directory = Annotated[
+    Path, typer.Argument(metavar="DIR", help="a results directory", show_default=False)
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        "--output",
+        metavar="FILE",
+        help="the archive; default: DIR.evidence.tar.gz",
+        show_default=False,
+    ),
+]
+
+
+Sign = Annotated[
+    Path | None,
+    typer.Option(
+        "--sign",
+        metavar="KEY",
+        help="sign it with this ssh key; of one that ssh-agent has: its .pub file",
+        show_default=False,
+    ),
+]
+
+
+Yes = Annotated[
+    bool,
+    typer.Option("--yes", metavar="", help="pack commands of hooks and their output"),
+]
+
+
+def evidence(
+    directory: Directory,
+    out: Out = None,
+    key: Sign = None,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Pack a run into one archive: all its files, with SHA-256 sums."""
+    files_of(directory)  # refuses what is no run before an engine is started
+    if not yes:
+        _ask(directory)
+    signing = partial(sign, key=key) if key else None
+    made = pack(directory, out, _frames(directory), signing)
+    if as_json:
+        told = {
+            "path": str(made.path),
+            "files": list(made.files),
+            "size_bytes": made.size_bytes,
+        }
+        print_versioned(_EVIDENCE_VERSION, told)
+        return
+    PatientConsole().out(
+        f"{made.path}: {len(made.files)} files, {made.size_bytes:,} bytes; check it "
+        f"with: dutperf verify {made.path}",
+        highlight=False,
+    )
+
+
+def _ask(directory: Path) -> None:
+    """Whether others may read what the run tells of this machine and its network.
+
+    Raises:
+        InputError: they may not, or nobody is there to be asked.
+    """
+    told = list(_confidences(directory))
+    if not told:
+        return
+    show_notice("\n  ".join(["these are packed, and what hooks printed:", *told]))
+    if sys.stdin.isatty() and typer.confirm("pack them?", err=True):
+        return
+    raise InputError(
+        "nothing was packed: others would read what stands above",
+        "if they may, give --yes",
+    )
+
+
+def _confidences(directory: Path) -> Iterator[str]:
+    try:
+        testbeds = load_campaign(directory / CAMPAIGN, stored=True).testbeds
+    except InputError as error:
+        yield f"{CAMPAIGN}, which cannot be read: {error.message}"
+        return
+    yield from acts(testbeds)
+    for testbed in testbeds:
+        if testbed.stored != testbed:  # of a version that stored it
+            yield f"{testbed.name}: snmp.community itself, in campaign and journal"
+
+
+def _frames(directory: Path) -> dict[str, bytes]:
+    """The first frames of each cell, where an engine can write them."""
+    journal, environments = load_journal(directory), load_environments(directory)
+    try:
+        return recorded_frames(journal.records, list(environments.values()))
+    except DutperfError as error:
+        show_notice(f"packed without the first frames (pcap): {error.message}")
+        return {}

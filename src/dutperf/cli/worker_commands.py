@@ -10,8 +10,8 @@ import typer
 
 from dutperf import busy, lab
 from dutperf.cli import measuring
-from dutperf.cli.failures import PatientConsole
-from dutperf.cli.remote_options import TLS, TlsCa, TlsCert, TlsKey
+from dutperf.cli.console import PatientConsole
+from dutperf.cli.options import TLS, TlsCa, TlsCert, TlsKey
 from dutperf.config import Testbed, load_testbed
 from dutperf.errors import InputError
 from dutperf.model.fields import repeated

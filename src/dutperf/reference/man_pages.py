@@ -15,9 +15,8 @@ from typing import Any
 import typer
 
 from dutperf import __version__
-from dutperf.cli import exit_codes
-from dutperf.cli.app import whole
-from dutperf.cli.examples import EXAMPLES
+from dutperf.cli import EXIT_CODES
+from dutperf.cli.app import EXAMPLES, whole
 from dutperf.compat import commands as siitperf
 
 PROGRAM = "dutperf"
@@ -120,9 +119,8 @@ def _examples(commands: tuple[str, ...]) -> Iterator[str]:
 
 
 def _exit_status() -> Iterator[str]:
-    """What ``cli.exit_codes`` says of each number."""
-    _, _, told = (exit_codes.__doc__ or "").partition("\n\n")
-    for number, meaning in re.findall(r"(\d+) ([^;(]+?)(?: \(.*?\))?[;.]", told):
+    """What ``cli.EXIT_CODES`` says of each number."""
+    for number, meaning in re.findall(r"(\d+) ([^;(]+?)(?: \(.*?\))?[;.]", EXIT_CODES):
         yield f".TP\n.B {number}\n{_text(meaning)}\n"
 
 

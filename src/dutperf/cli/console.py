@@ -1,9 +1,9 @@
-"""How failures are told: ``error:`` and ``hint:`` on standard error; and notices."""
+"""What commands write to a terminal or a pipe: texts, failures, notices, JSON."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import IO, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -11,7 +11,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from dutperf.errors import DutperfError
-from dutperf.visible import visible
+from dutperf.visible import versioned_json, visible, visible_json
 
 _PLAIN_WIDTH = 120
 """Columns for files and pipes, which rich would give 80."""
@@ -77,3 +77,22 @@ def _show_lines(console: Console, label: str, style: str, text: str) -> None:
     for line in text.splitlines():
         console.print(f"{label}: ", style=style, end="", soft_wrap=True)
         console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+# What ``--json`` prints: one object, which tells the version of its format.
+#
+# What each object holds, and what changed with a version, stands in docs/json.md.
+
+
+def print_versioned(version: int, data: Mapping[str, object]) -> None:
+    """Print ``data`` as version ``version`` of its format, on standard output.
+
+    The version rises with every change that a reader of an older one would misread;
+    a key that is added is none.
+    """
+    PatientConsole().out(versioned_json(version, data), highlight=False)
+
+
+def print_json(console: PatientConsole, text: str) -> None:
+    """Print ``text``, which is JSON and stays it."""
+    console.out(visible_json(text), highlight=False)
