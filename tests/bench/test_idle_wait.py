@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dutperf.bench.idle_wait import QuietWait
+from dutperf.bench.lab_path import QuietWait
 
 
 class Machine:

@@ -8,8 +8,8 @@ import pytest
 from labtools import needs_lab
 from livetools import SHORT, dutperf
 
-from dutperf.packets import snmp
-from dutperf.packets.udp import read_udp
+from dutperf import packets
+from dutperf.packets import read_udp
 from dutperf.results import ResultsFile, load_results
 
 pytestmark = [*needs_lab]
@@ -54,7 +54,7 @@ def the_known_agent_tells_what_it_knows(results: ResultsFile) -> None:
             for answer in port.answers:
                 datagram = read_udp(bytes.fromhex(answer.packet))
                 assert datagram
-                response = snmp.read_response(datagram.payload)
+                response = packets.read_response(datagram.payload)
                 assert response
                 told.append(list(response.values.values()))
     assert told[0] == [100 * told[0][1]] + 4 * [told[0][1]]

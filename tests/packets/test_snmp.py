@@ -7,7 +7,7 @@ import random
 from scapy.asn1.asn1 import ASN1_COUNTER32, ASN1_NULL, ASN1_TIME_TICKS
 from scapy.layers.snmp import SNMP, SNMPresponse, SNMPvarbind
 
-from dutperf.packets import snmp
+from dutperf import packets
 
 NAMES = [
     "1.3.6.1.2.1.1.3.0",
@@ -20,21 +20,21 @@ NAMES = [
 
 def test_the_query_asks_for_the_variables_of_the_rfc() -> None:
     """RFC 2544 C.2.4.3."""
-    message = SNMP(snmp.get_request(300, "lab", 7))
+    message = SNMP(packets.get_request(300, "lab", 7))
     assert (message.version.val, message.community.val) == (1, b"lab")
     assert message.PDU.id.val == 300
     found = message.PDU.varbindlist
     assert [each.oid.val for each in found] == NAMES
     assert all(isinstance(each.value, ASN1_NULL) for each in found)
-    assert snmp.read_request(bytes(message)) == snmp.Query(300, NAMES)
+    assert packets.read_request(bytes(message)) == packets.Query(300, NAMES)
 
 
 def test_numbers_of_all_sizes_and_interfaces_go_there_and_back() -> None:
     for number in (1, 127, 128, 255, 256, 65_535, 2**31 - 1):
-        message = snmp.get_request(number, "c" * 32, number)
+        message = packets.get_request(number, "c" * 32, number)
         assert SNMP(message).PDU.id.val == number
-        found = snmp.read_request(message)
-        assert found == snmp.Query(number, snmp.variables(number))
+        found = packets.read_request(message)
+        assert found == packets.Query(number, packets.variables(number))
 
 
 def answer(values: dict[str, object], error: int = 0) -> bytes:
@@ -54,25 +54,29 @@ def test_values_are_read_whatever_their_size() -> None:
         NAMES[2]: ASN1_COUNTER32(200),
     }
     values = {NAMES[0]: 2**32 - 1, NAMES[1]: 0, NAMES[2]: 200}
-    assert snmp.read_response(answer(told)) == snmp.Response(9, 0, values)
-    assert snmp.read_response(snmp.get_response(9, "public", values)) == (9, 0, values)
+    assert packets.read_response(answer(told)) == packets.Response(9, 0, values)
+    assert packets.read_response(packets.get_response(9, "public", values)) == (
+        9,
+        0,
+        values,
+    )
 
 
 def test_what_has_no_value_is_not_among_them() -> None:
     told: dict[str, object] = {NAMES[0]: ASN1_TIME_TICKS(5), NAMES[1]: None}
-    found = snmp.read_response(answer(told, error=2))
-    assert found == snmp.Response(9, 2, {NAMES[0]: 5})
+    found = packets.read_response(answer(told, error=2))
+    assert found == packets.Response(9, 2, {NAMES[0]: 5})
 
 
 def test_anything_else_is_none() -> None:
     whole = answer({name: ASN1_COUNTER32(1) for name in NAMES})
     rng = random.Random(1)  # noqa: S311 - repeatable
     for size in range(len(whole)):
-        assert snmp.read_response(whole[:size]) is None
+        assert packets.read_response(whole[:size]) is None
     for _ in range(5_000):
         damaged = bytearray(whole)
         for _ in range(3):
             damaged[rng.randrange(len(whole))] = rng.randrange(256)
-        snmp.read_response(bytes(damaged))
-    assert snmp.read_response(snmp.get_request(1, "public", 1)) is None
-    assert snmp.read_request(whole) is None
+        packets.read_response(bytes(damaged))
+    assert packets.read_response(packets.get_request(1, "public", 1)) is None
+    assert packets.read_request(whole) is None

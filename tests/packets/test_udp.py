@@ -10,7 +10,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.packet import Raw
 
-from dutperf.packets.udp import Datagram, read_udp, udp_packet
+from dutperf.packets import Datagram, read_udp, udp_packet
 
 ENDS = {4: ("198.18.0.2", "198.18.0.1"), 6: ("2001:2::2", "2001:2::1")}
 LAYERS = {4: IP, 6: IPv6}

@@ -19,7 +19,7 @@ from dutperf import __version__
 from dutperf.cli import app
 from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.protocol import TrialRequest, TrialResult
-from dutperf.remote import messages, simulated, worker
+from dutperf.remote import messages, worker
 from dutperf.simulation.fake_engine import FakeEngine
 
 TRIAL_S = "DUTPERF_TRIAL_S"
@@ -55,7 +55,7 @@ def main() -> int:
     fields["dutperf_version"].default = version
     messages.Claim.model_rebuild(force=True)
     with (
-        mock.patch.object(simulated, "FakeEngine", SlowEngine),
+        mock.patch.object(worker, "FakeEngine", SlowEngine),
         mock.patch.object(worker, "time", _WrongClock),
     ):
         return app.run(sys.argv[1:])

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dutperf import lab
-from dutperf.bench.stateful_limits import SelftestSettings, fell_short, run_selftest
+from dutperf.bench.data_path import SelftestSettings, fell_short, run_selftest
 from dutperf.cli import INTERRUPTED, INVALID
 from dutperf.cli.console import PatientConsole, print_versioned, show_notice
 from dutperf.cli.measuring import watched

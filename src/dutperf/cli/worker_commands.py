@@ -23,8 +23,8 @@ from dutperf.remote.security import (
     Certificates,
     checked_address,
 )
-from dutperf.remote.simulated import simulating
 from dutperf.remote.task import Post, Workshop
+from dutperf.remote.worker import simulating
 from dutperf.run.engine_session import check_rights
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from dutperf import packets
 from dutperf.model.cell import Cell
-from dutperf.packets import snmp
-from dutperf.packets.udp import read_udp
+from dutperf.packets import read_udp
 from dutperf.protocol import Announcement, DirectionName
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import BesideCount, ManagementCount
@@ -55,14 +55,14 @@ def _of_trial(record: TrialRecord) -> Iterable[ManagementCount]:
     """At the port that asked, the first one of its side."""
     for port in (port for port in record.result.ports if not port.number):
         told = [a for a in record.request.announcements if a.port == port.name]
-        asked = [a for a in told if a.answered_from == snmp.PORT]
+        asked = [a for a in told if a.answered_from == packets.PORT]
         if not asked:
             continue
         answers: dict[int, tuple[int, bool]] = {}
         for answer in port.answers:
             packet = bytes.fromhex(answer.packet)
             datagram = read_udp(packet, sound=False)
-            response = snmp.read_response(datagram.payload) if datagram else None
+            response = packets.read_response(datagram.payload) if datagram else None
             if response and 1 <= response.request_id <= len(asked):
                 query = asked[response.request_id - 1]
                 after_ns = answer.received_ns - (query.at_ns or 0)
@@ -78,10 +78,10 @@ def _of_trial(record: TrialRecord) -> Iterable[ManagementCount]:
         )
 
 
-def _is_full(response: snmp.Response, query: Announcement) -> bool:
+def _is_full(response: packets.Response, query: Announcement) -> bool:
     """Each variable has a value (RFC 2544 11.2: verified by the test equipment)."""
     datagram = read_udp(bytes.fromhex(query.packet))
-    asked = snmp.read_request(datagram.payload) if datagram else None
+    asked = packets.read_request(datagram.payload) if datagram else None
     names = list(response.values)
     return response.error == 0 and asked is not None and names == asked.variables
 

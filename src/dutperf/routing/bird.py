@@ -18,7 +18,7 @@ from pathlib import Path
 
 from dutperf.config.testbed import Testbed
 from dutperf.errors import SetupError
-from dutperf.packets.rip import Network
+from dutperf.packets import Network
 from dutperf.programs import ends_within, feed
 from dutperf.protocol import Side
 from dutperf.routing.sessions import Host, Session, Told

@@ -12,7 +12,7 @@ from dutperf.config.flows import directions, flows, side_versions
 from dutperf.config.testbed import Testbed
 from dutperf.model.cell import Cell
 from dutperf.model.hosts import AddressSet, BitField
-from dutperf.packets.rip import Network
+from dutperf.packets import Network
 from dutperf.protocol import IpVersion, RoutingDaemonProtocol, Side
 
 # Which networks the device has to know for a cell's frames, and where they lie.

@@ -21,7 +21,7 @@ from typing import Protocol
 from dutperf.config.testbed import Testbed
 from dutperf.errors import SetupError
 from dutperf.model.cell import Cell
-from dutperf.packets.rip import Network
+from dutperf.packets import Network
 from dutperf.protocol import Side, Tap
 from dutperf.results.trial_record import RoutingSession
 from dutperf.routing import bird

@@ -6,13 +6,19 @@ import ipaddress
 import itertools
 from collections.abc import Iterator, Sequence
 
+from dutperf import packets
 from dutperf.config.cell_checks import asked_at, told_from
 from dutperf.config.flows import Flow, directions, flows
 from dutperf.config.testbed import Testbed
 from dutperf.model.cell import Cell
-from dutperf.packets import snmp
-from dutperf.packets.rip import UNREACHABLE, Network, rip_mac, rip_packets
-from dutperf.packets.udp import Datagram, udp_packet
+from dutperf.packets import (
+    UNREACHABLE,
+    Datagram,
+    Network,
+    rip_mac,
+    rip_packets,
+    udp_packet,
+)
 from dutperf.protocol import Announcement, IpVersion, Side, TrialRequest, TrialResult
 from dutperf.routing.sessions import networks
 
@@ -44,7 +50,7 @@ def queries(testbed: Testbed, cell: Cell, duration_ns: int) -> Iterator[Announce
             at_ns=at_ns,
             dst_mac=testbed.sides[side].next_hop_mac,
             packet=_packet(testbed, cell, number, told),
-            answered_from=snmp.PORT,
+            answered_from=packets.PORT,
         )
 
 
@@ -61,7 +67,7 @@ def with_community(request: TrialRequest, testbed: Testbed, cell: Cell) -> Trial
         each.model_copy(
             update={"packet": _packet(testbed, cell, next(numbers), secret)}
         )
-        if each.answered_from == snmp.PORT
+        if each.answered_from == packets.PORT
         else each
         for each in request.announcements
     ]
@@ -91,8 +97,8 @@ def _packet(testbed: Testbed, cell: Cell, number: int, community: str) -> str:
         ipaddress.ip_address(own),
         ipaddress.ip_address(gateway),
         _MANAGER_PORT,
-        snmp.PORT,
-        snmp.get_request(number, community, testbed.snmp.interface),
+        packets.PORT,
+        packets.get_request(number, community, testbed.snmp.interface),
     )
     return udp_packet(datagram, hops=_HOPS).hex()
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dutperf.packets import snmp
-from dutperf.packets.udp import Datagram, read_udp, udp_packet
+from dutperf import packets
+from dutperf.packets import Datagram, read_udp, udp_packet
 from dutperf.protocol import Announcement, Answer, Side, TrialRequest
 
 _HOPS = 64
@@ -40,7 +40,7 @@ class SimulatedAgent:
 
     def _answer(self, query: Announcement) -> Iterator[Answer]:
         asked = read_udp(bytes.fromhex(query.packet))
-        found = snmp.read_request(asked.payload) if asked else None
+        found = packets.read_request(asked.payload) if asked else None
         if asked is None or found is None or self._community not in asked.payload:
             return
         number, names = found
@@ -51,7 +51,7 @@ class SimulatedAgent:
             for name in names
             if int(name.rpartition(".")[2]) <= self._interfaces
         }
-        told = snmp.get_response(number, self._community.decode("ascii"), values)
+        told = packets.get_response(number, self._community.decode("ascii"), values)
         ends = (asked.destination, asked.source)
         ports = (asked.destination_port, asked.source_port)
         packet = udp_packet(Datagram(*ends, *ports, told), hops=_HOPS)
