@@ -55,6 +55,7 @@ def _names(nodeid: str) -> Iterator[str]:
         name = name.rpartition("::")[0]
 
 
+@pytest.hookimpl(tryfirst=True)  # xdist adds its groups to the names
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks what `make test` leaves to `make test-long`: the list says which."""
     lines = (Path(__file__).parent / "long.txt").read_text().splitlines()
