@@ -487,6 +487,7 @@ class DirectionRequest(Message):
 
     def frames_of(self, stream: int, total: int) -> int:
         """How many of the first ``total`` frames are of ``streams[stream]``."""
-        mix = self.mix or Mix(foreground=1, of=1)
-        foreground = foreground_frames(total, mix.foreground, mix.of)
+        if self.mix is None:
+            return total if stream == 0 else 0
+        foreground = foreground_frames(total, self.mix.foreground, self.mix.of)
         return foreground if stream == 0 else total - foreground

@@ -79,9 +79,11 @@ def of_stream(
     direction: DirectionRequest, stream: int, arrived: bytearray
 ) -> bytearray:
     """Which of the stream's frames arrive, by those of the direction."""
-    return bytearray(
-        each for number, each in enumerate(arrived) if is_of(direction, stream, number)
-    )
+    if len(direction.streams) == 1:
+        return bytearray(arrived)
+    counts = (direction.frames_of(stream, n) for n in range(len(arrived) + 1))
+    pairs = zip(arrived, pairwise(counts), strict=True)
+    return bytearray(each for each, (before, after) in pairs if after > before)
 
 
 def is_of(direction: DirectionRequest, stream: int, frame: int) -> bool:
