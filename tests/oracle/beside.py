@@ -69,7 +69,8 @@ def beside(source: Source, told: Json) -> Json:
     found: Json = {}
     media = _media(source)
     median, passed = told.get("median"), told.get("verdict") == "pass"
-    rate = median if source.cell["procedure"] == "throughput" else None
+    is_rate = source.cell["procedure"] in ("throughput", "multicast-throughput")
+    rate = median if is_rate else None
     if media:
         share = None
         if rate is not None and passed:

@@ -45,7 +45,7 @@ def _by_procedure(source: Source) -> Json:
     if not asked and procedure not in _ON_CONNECTIONS:
         return _UNMEASURED
     match procedure:
-        case "throughput":
+        case "throughput" | "multicast-throughput":
             return _throughput(source, asked)
         case "frame-loss":
             return _frame_loss(source, asked)
@@ -85,6 +85,7 @@ _NOTHING: Json = {
 """What a cell has none of, unless its procedure does."""
 _NOT_ALWAYS_DERIVED = {
     "throughput": ("damage",),
+    "multicast-throughput": ("damage",),
     "connection-rate": ("eviction",),
     "table-capacity": ("eviction",),
 }

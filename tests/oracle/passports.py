@@ -15,7 +15,7 @@ from oracle.beside import Source
 
 Json = dict[str, Any]
 
-_OF_RATES = ("throughput", "connection-rate")
+_OF_RATES = ("throughput", "multicast-throughput", "connection-rate")
 _VERSIONS: Mapping[str, tuple[int, int]] = {
     "4": (4, 4),
     "6": (6, 6),
