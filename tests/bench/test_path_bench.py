@@ -25,7 +25,7 @@ from dutperf.config import Testbed
 from dutperf.config.side import InterfacePort
 from dutperf.errors import EngineError, InputError
 from dutperf.procedures.events import CellStarted, Event, Notice
-from dutperf.protocol import Driver
+from dutperf.protocol.base import Driver
 from dutperf.run.engine_session import EngineStarter, Notify
 from dutperf.search import Outcome
 from dutperf.simulation.fake_engine import Dut, FakeEngine, perfect, step

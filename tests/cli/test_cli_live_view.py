@@ -28,7 +28,7 @@ from dutperf.procedures.events import (
 )
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.throughput import measure_throughput
-from dutperf.protocol import TrialProgress
+from dutperf.protocol.trial_messages import TrialProgress
 from dutperf.simulation.fake_engine import FakeEngine, step
 from dutperf.visible import visible
 

@@ -22,7 +22,7 @@ from dutperf.procedures.events import (
     TrialMoved,
     TrialStarted,
 )
-from dutperf.protocol import TrialProgress
+from dutperf.protocol.trial_messages import TrialProgress
 
 RESULT = results_file().cells[0]
 SENDING = TrialProgress(

@@ -16,13 +16,8 @@ from dutperf.cli import app, measuring
 from dutperf.config import Testbed
 from dutperf.config.labs import LabKeys
 from dutperf.errors import EngineError
-from dutperf.protocol import (
-    Reason,
-    ReasonCode,
-    TrialRequest,
-    TrialResult,
-    Verdict,
-)
+from dutperf.protocol.result_messages import Reason, ReasonCode, TrialResult, Verdict
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import ResultsFile
 from dutperf.run.engine_session import EngineStarter, Notify
 from dutperf.simulation.fake_engine import FakeEngine, perfect, step, without_checksum

@@ -27,12 +27,8 @@ from dutperf.cli import app
 from dutperf.cli.stream_view import Screen, lines, piece_line, summary_lines
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.trials import Ask
-from dutperf.protocol import (
-    IcmpMessages,
-    TrialProgress,
-    TrialRequest,
-    TrialResult,
-)
+from dutperf.protocol.result_messages import IcmpMessages, TrialResult
+from dutperf.protocol.trial_messages import TrialProgress, TrialRequest
 from dutperf.run.stream_counts import StreamCounts
 from dutperf.simulation.fake_engine import FakeEngine, lossy, perfect
 

@@ -12,7 +12,7 @@ from told_cells import cell_of, retyped
 from dutperf.cli.console import PatientConsole
 from dutperf.cli.measuring import Show
 from dutperf.cli.summary import show_all, show_summary
-from dutperf.protocol import Damage, Reason
+from dutperf.protocol.result_messages import Damage, Reason
 from dutperf.results import (
     CellResult,
     DirectionLoss,

@@ -13,7 +13,7 @@ import pytest
 
 from dutperf.cli import app, dry_run, measuring
 from dutperf.config import Testbed
-from dutperf.protocol import StreamRequest
+from dutperf.protocol.stream_messages import StreamRequest
 from dutperf.run.engine_session import EngineStarter, Notify
 from dutperf.simulation.fake_engine import FakeEngine, perfect
 

@@ -29,7 +29,8 @@ from dutperf.errors import InputError
 from dutperf.model.cell import Cell
 from dutperf.model.rate_specs import ThroughputSpec
 from dutperf.model.specs import LatencySpec
-from dutperf.protocol import Side, StreamRequest
+from dutperf.protocol.base import Side
+from dutperf.protocol.stream_messages import StreamRequest
 from dutperf.run.engine_session import neighbours
 from dutperf.run.trial_request import trial_request
 

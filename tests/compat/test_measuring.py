@@ -13,7 +13,8 @@ from dutperf.compat.commands import measured
 from dutperf.compat.output import trial_lines
 from dutperf.compat.requests import trial_requests
 from dutperf.engine.client import ProgressCallback, ignore_progress
-from dutperf.protocol import TrialRequest, TrialResult
+from dutperf.protocol.result_messages import TrialResult
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.simulation.fake_engine import FakeEngine
 from dutperf.simulation.simulated_devices import lossy, perfect
 

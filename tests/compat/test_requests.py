@@ -22,7 +22,8 @@ from siitperf_files import (
 from dutperf.compat.arguments import Command, read_arguments
 from dutperf.compat.requests import Gateways, Requests, neighbours, trial_requests
 from dutperf.errors import InputError
-from dutperf.protocol import DirectionName, StreamRequest
+from dutperf.protocol.base import DirectionName
+from dutperf.protocol.stream_messages import StreamRequest
 
 TRIAL = "84 1000 60 2000 1 1"
 PHASE1 = " 4000 4000 1000 500 4500"

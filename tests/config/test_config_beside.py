@@ -18,7 +18,7 @@ from dutperf.model.cell import Cell
 from dutperf.model.procedure_keys import StreamKeys
 from dutperf.model.specs import SPECS
 from dutperf.model.traffic import Traffic
-from dutperf.protocol import Mix
+from dutperf.protocol.stream_messages import Mix
 from dutperf.run.trial_request import trial_request
 
 BROADCAST = {"broadcast_percent": 1}

@@ -16,7 +16,7 @@ from dutperf.config.flows import flows
 from dutperf.errors import InputError
 from dutperf.model.cell import Cell
 from dutperf.model.ports import MOST_FLOWS
-from dutperf.protocol import DirectionName
+from dutperf.protocol.base import DirectionName
 
 THROUGHPUT: dict[str, Any] = {"procedure": "throughput", "ip": [4]}
 BY_ADDRESSES = {"flows_by": "addresses"}

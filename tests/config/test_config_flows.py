@@ -13,7 +13,7 @@ from dutperf.config.sizes import mean_frame_size, sizes_in, sizes_text
 from dutperf.errors import InputError
 from dutperf.model.cell import Cell
 from dutperf.model.hosts import BitField
-from dutperf.protocol import DirectionName
+from dutperf.protocol.base import DirectionName
 
 
 def translating(**right: object) -> Testbed:

@@ -14,7 +14,8 @@ from dutperf.errors import InputError
 from dutperf.line_rate import line_rate_fps
 from dutperf.model.cell import Cell
 from dutperf.procedures.max_rate import mean_wire_size
-from dutperf.protocol import Side, VlanTag
+from dutperf.protocol.base import Side
+from dutperf.protocol.headers import VlanTag
 from dutperf.results import PortRecord
 from dutperf.run.trial_request import trial_request
 

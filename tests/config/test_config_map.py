@@ -13,7 +13,8 @@ from config_samples import make_campaign, make_testbed
 from dutperf.config import Testbed, expand, from_data
 from dutperf.config.map_rule import MapRule
 from dutperf.errors import InputError
-from dutperf.protocol import FieldCopy, FieldVariation, ReceivedEnd, StreamRequest
+from dutperf.protocol.stream_messages import FieldCopy, FieldVariation, StreamRequest
+from dutperf.protocol.stream_parts import ReceivedEnd
 from dutperf.run.engine_session import neighbours
 from dutperf.run.trial_request import trial_request
 

@@ -15,7 +15,7 @@ from dutperf.config.paths import port_paths
 from dutperf.errors import InputError
 from dutperf.model.cell import Cell
 from dutperf.model.traffic import PortPattern
-from dutperf.protocol import MAX_PAIRS
+from dutperf.protocol.base import MAX_PAIRS
 
 Data = dict[str, Any]
 

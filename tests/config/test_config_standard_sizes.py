@@ -10,7 +10,7 @@ from config_samples import bench_data, make_campaign
 from dutperf.config import Testbed, expand, size_notices, spec_from
 from dutperf.config.sizes import standard_sizes
 from dutperf.errors import InputError
-from dutperf.protocol import IpVersion
+from dutperf.protocol.base import IpVersion
 
 ALL: dict[str, Any] = {"procedure": "throughput", "frame_size": "all"}
 UP_TO_1518 = [128, 256, 512, 1024, 1280, 1518]

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from dutperf.config import expand, from_data, json_schemas, resolved
 from dutperf.errors import InputError
 from dutperf.model.traffic import Traffic
-from dutperf.protocol import FieldVariation
+from dutperf.protocol.stream_messages import FieldVariation
 
 SHORT_AND_LONG = [
     (

@@ -13,15 +13,10 @@ import pytest
 
 from dutperf.engine.client import Ending, Engine
 from dutperf.errors import EngineError
-from dutperf.protocol import (
-    DirectionRequest,
-    NeighboursParams,
-    PortSpec,
-    PreviewParams,
-    StreamRequest,
-    TrialProgress,
-    TrialRequest,
-)
+from dutperf.protocol.methods import PreviewParams
+from dutperf.protocol.port_messages import NeighboursParams, PortSpec
+from dutperf.protocol.stream_messages import DirectionRequest, StreamRequest
+from dutperf.protocol.trial_messages import TrialProgress, TrialRequest
 from dutperf.simulation.fake_engine import FakeEngine, perfect
 
 TRIAL = TrialRequest(

@@ -27,7 +27,8 @@ from dutperf.procedures.counts import with_beside
 from dutperf.procedures.fixed_load import unmeasured
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.tester_limit import beside_media
-from dutperf.protocol import Reason, ReasonCode, TrialRequest, TrialResult
+from dutperf.protocol.result_messages import Reason, ReasonCode, TrialResult
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import CellResult, TrialRecord
 from dutperf.run.local_executor import measure_cell
 from dutperf.run.openings import beside_earlier

@@ -16,7 +16,7 @@ from protocol_files import body, golden, names
 
 from dutperf.engine.client import Engine
 from dutperf.errors import EngineError
-from dutperf.protocol import TrialRequest
+from dutperf.protocol.trial_messages import TrialRequest
 
 LOG = Path("/nowhere/engine.log")
 TRIAL = TrialRequest.model_validate(body(golden("trial.run.params")))

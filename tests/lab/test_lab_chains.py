@@ -37,7 +37,7 @@ from dutperf.lab.cpus import plan_cpus
 from dutperf.lab.devices.device import Box, Way
 from dutperf.lab.orders import set_cores
 from dutperf.lab.processes import is_running
-from dutperf.protocol import Side
+from dutperf.protocol.base import Side
 
 CHAINS = [name for name, device in lab.LABS.items() if len(device.boxes) > 1]
 GATEWAYS = ["464xlat", "4in6"]

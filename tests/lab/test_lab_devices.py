@@ -17,7 +17,7 @@ from dutperf.model.frames import IpVersions
 from dutperf.model.hosts import AddressSet
 from dutperf.model.stateful_keys import Phase2Keys
 from dutperf.model.traffic import Traffic
-from dutperf.protocol import IpVersion, Side
+from dutperf.protocol.base import IpVersion, Side
 
 BENCHMARKING = [
     ipaddress.ip_network(text)

@@ -17,7 +17,7 @@ from dutperf.errors import InputError, SetupError
 from dutperf.lab import netns
 from dutperf.lab.devices.linux import LINUX_ROUTER
 from dutperf.lab.devices.nftables import FILTER_CHAIN, FILTERS, Table, denied, filters
-from dutperf.protocol import IpVersion
+from dutperf.protocol.base import IpVersion
 
 NAME = "linux-firewall"
 VERSIONS: dict[str, IpVersion] = {"ip": 4, "ip6": 6}

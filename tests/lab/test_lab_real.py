@@ -34,7 +34,7 @@ from dutperf.errors import SetupError
 from dutperf.lab import machine, netns
 from dutperf.lab.cpus import plan_cpus, rps_mask
 from dutperf.lab.machine import NEIGHBOURS
-from dutperf.protocol import IpVersion, Side
+from dutperf.protocol.base import IpVersion, Side
 
 pytestmark = tolerant
 

@@ -33,7 +33,7 @@ from dutperf.errors import SetupError
 from dutperf.lab.cpus import plan_cpus
 from dutperf.lab.processes import Process, is_running
 from dutperf.lab.state import StateFile
-from dutperf.protocol import Side
+from dutperf.protocol.base import Side
 
 pytestmark = [
     *tolerant,

@@ -10,7 +10,7 @@ from livetools import needs_engine, ref_dut
 from planning import spec_with
 
 from dutperf.config import Campaign, PlannedTestbed, Testbed
-from dutperf.protocol import Side
+from dutperf.protocol.base import Side
 from dutperf.results import CellResult
 from dutperf.run.campaign_run import run_campaign
 from dutperf.run.engine_session import prepare_engine

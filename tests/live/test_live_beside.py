@@ -30,13 +30,10 @@ from scapy.layers.l2 import Ether
 from scapy.utils import rdpcap
 
 from dutperf.engine.client import Engine
-from dutperf.protocol import (
-    BesideResult,
-    IpVersion,
-    PreviewParams,
-    TrialRequest,
-    TrialResult,
-)
+from dutperf.protocol.base import IpVersion
+from dutperf.protocol.methods import PreviewParams
+from dutperf.protocol.result_messages import BesideResult, TrialResult
+from dutperf.protocol.trial_messages import TrialRequest
 
 pytestmark = counting(DEVICE)
 

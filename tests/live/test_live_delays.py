@@ -30,13 +30,9 @@ from livetools import (
 from dutperf import stats
 from dutperf.engine.client import Engine
 from dutperf.lab.refdut_socket import Behaviour, DirectionAccount
-from dutperf.protocol import (
-    DirectionResult,
-    StreamResult,
-    TagPlan,
-    TrialResult,
-)
+from dutperf.protocol.result_messages import DirectionResult, StreamResult, TrialResult
 from dutperf.protocol.tagging import tagged_frames
+from dutperf.protocol.trial_messages import TagPlan
 
 pytestmark = needs_engine
 

@@ -37,18 +37,12 @@ from scapy.utils import rdpcap
 from dutperf.config.map_rule import MapRule
 from dutperf.engine.client import Engine
 from dutperf.errors import EngineError
-from dutperf.protocol import (
-    DirectionRequest,
-    Encapsulation,
-    FieldCopy,
-    FieldVariation,
-    FollowingBits,
-    IpVersion,
-    NeighboursParams,
-    PreviewParams,
-    ReceivedEnd,
-    VlanTag,
-)
+from dutperf.protocol.base import IpVersion
+from dutperf.protocol.headers import Encapsulation, VlanTag
+from dutperf.protocol.methods import PreviewParams
+from dutperf.protocol.port_messages import NeighboursParams
+from dutperf.protocol.stream_messages import DirectionRequest, FieldCopy, FieldVariation
+from dutperf.protocol.stream_parts import FollowingBits, ReceivedEnd
 from tools.calibrate.truth import Counts, by_account
 from tools.calibrate.truth import by_result as counts
 

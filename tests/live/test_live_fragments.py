@@ -40,7 +40,9 @@ from dutperf import lab
 from dutperf.config.room_for_frames import pieces_of
 from dutperf.engine.client import Engine
 from dutperf.lab.refdut_socket import Behaviour, ClassAccount, TrialAccount
-from dutperf.protocol import PortReport, TrialRequest, TrialResult, VlanTag
+from dutperf.protocol.headers import VlanTag
+from dutperf.protocol.result_messages import PortReport, TrialResult
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import load_journal, load_results
 from tools.calibrate.truth import Counts, by_account
 from tools.calibrate.truth import by_result as counts

@@ -44,13 +44,10 @@ from scapy.utils import rdpcap
 
 from dutperf.config import Campaign, Testbed, expand
 from dutperf.engine.client import Engine
-from dutperf.protocol import (
-    Driver,
-    IpVersion,
-    PreviewParams,
-    StreamRequest,
-    TrialRequest,
-)
+from dutperf.protocol.base import Driver, IpVersion
+from dutperf.protocol.methods import PreviewParams
+from dutperf.protocol.stream_messages import StreamRequest
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.run.trial_request import trial_request
 from tools.calibrate.truth import by_result as counts
 

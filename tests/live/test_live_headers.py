@@ -39,14 +39,11 @@ from scapy.layers.l2 import Ether
 from scapy.utils import rdpcap
 
 from dutperf.engine.client import Engine
-from dutperf.protocol import (
-    FieldVariation,
-    IpVersion,
-    PreviewParams,
-    TrialRequest,
-    header_bytes,
-    minimum_frame_size,
-)
+from dutperf.protocol.base import IpVersion
+from dutperf.protocol.headers import header_bytes
+from dutperf.protocol.methods import PreviewParams
+from dutperf.protocol.stream_messages import FieldVariation, minimum_frame_size
+from dutperf.protocol.trial_messages import TrialRequest
 from tools.calibrate.truth import Counts, by_account
 from tools.calibrate.truth import by_result as counts
 

@@ -37,14 +37,9 @@ from livetools import (
 )
 
 from dutperf.lab import machine, netns
-from dutperf.protocol import (
-    DirectionResult,
-    Driver,
-    PortReport,
-    TrialProgress,
-    TrialResult,
-    WhenFull,
-)
+from dutperf.protocol.base import Driver, WhenFull
+from dutperf.protocol.result_messages import DirectionResult, PortReport, TrialResult
+from dutperf.protocol.trial_messages import TrialProgress
 
 pytestmark = needs_engine
 

@@ -26,7 +26,9 @@ from livetools import (
 )
 
 from dutperf.engine.client import Engine
-from dutperf.protocol import Inspected, IpVersion, TrialRequest, TrialResult
+from dutperf.protocol.base import IpVersion
+from dutperf.protocol.result_messages import Inspected, TrialResult
+from dutperf.protocol.trial_messages import TrialRequest
 from tools.calibrate.truth import Counts
 from tools.calibrate.truth import by_result as counts
 

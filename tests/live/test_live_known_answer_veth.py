@@ -25,7 +25,7 @@ from livetools import (
     running_engine,
 )
 
-from dutperf.protocol import Driver
+from dutperf.protocol.base import Driver
 from tools.calibrate.truth import by_account
 from tools.calibrate.truth import by_result as counts
 

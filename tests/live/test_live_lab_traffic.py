@@ -19,7 +19,7 @@ from ruamel.yaml import YAML
 
 from dutperf import lab
 from dutperf.config.testbed import Testbed
-from dutperf.protocol import StreamResult
+from dutperf.protocol.result_messages import StreamResult
 from dutperf.results import load_journal
 
 pytestmark = [*needs_engine, pytest.mark.lab]

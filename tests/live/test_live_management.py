@@ -12,7 +12,7 @@ from planning import TESTBED, spec_with
 
 from dutperf.config import Campaign, PlannedTestbed, Testbed
 from dutperf.lab.refdut_socket import AgentAccount
-from dutperf.protocol import Side
+from dutperf.protocol.base import Side
 from dutperf.results import ResultsFile
 from dutperf.run.campaign_run import run_campaign
 from dutperf.run.engine_session import prepare_engine

@@ -23,17 +23,19 @@ from livetools import (
 
 from dutperf import lab
 from dutperf.engine.client import Engine
-from dutperf.protocol import (
+from dutperf.protocol.base import IpVersion
+from dutperf.protocol.port_messages import (
     AddressRange,
-    DirectionRequest,
-    FieldVariation,
-    IpVersion,
     NeighboursParams,
     PortNeighbours,
-    StreamRequest,
-    TrialRequest,
-    TrialResult,
 )
+from dutperf.protocol.result_messages import TrialResult
+from dutperf.protocol.stream_messages import (
+    DirectionRequest,
+    FieldVariation,
+    StreamRequest,
+)
+from dutperf.protocol.trial_messages import TrialRequest
 from tools.calibrate.truth import by_result as counts
 
 pytestmark = needs_engine

@@ -28,7 +28,8 @@ from trafficmatrix import (
 )
 
 from dutperf.engine.client import Engine
-from dutperf.protocol import PreviewParams, TrialRequest
+from dutperf.protocol.methods import PreviewParams
+from dutperf.protocol.trial_messages import TrialRequest
 
 pytestmark = counting(__name__)
 

@@ -33,12 +33,9 @@ from livetools import (
 
 from dutperf.engine.client import Engine
 from dutperf.lab.refdut_socket import Behaviour, TrialAccount
-from dutperf.protocol import (
-    DirectionName,
-    IpVersion,
-    TrialProgress,
-    TrialResult,
-)
+from dutperf.protocol.base import DirectionName, IpVersion
+from dutperf.protocol.result_messages import TrialResult
+from dutperf.protocol.trial_messages import TrialProgress
 from tools.calibrate.truth import Counts, by_account
 from tools.calibrate.truth import by_result as counts
 

@@ -28,13 +28,10 @@ from scapy.utils import rdpcap
 
 from dutperf.engine.client import Engine
 from dutperf.errors import EngineError
-from dutperf.protocol import (
-    IpVersion,
-    MplsLabel,
-    NeighboursParams,
-    PreviewParams,
-    VlanTag,
-)
+from dutperf.protocol.base import IpVersion
+from dutperf.protocol.headers import MplsLabel, VlanTag
+from dutperf.protocol.methods import PreviewParams
+from dutperf.protocol.port_messages import NeighboursParams
 from tools.calibrate.truth import Counts
 from tools.calibrate.truth import by_result as counts
 

@@ -21,7 +21,8 @@ from livetools import (
 
 from dutperf.engine.client import Engine
 from dutperf.model.traffic import group_mac
-from dutperf.protocol import IpVersion, TrialRequest
+from dutperf.protocol.base import IpVersion
+from dutperf.protocol.trial_messages import TrialRequest
 
 pytestmark = counting(DEVICE)
 

@@ -23,7 +23,8 @@ from livetools import MS, PATIENT_NS, lab_ports, needs_engine, running_engine
 from readers import needs_tshark, tshark
 
 from dutperf import lab
-from dutperf.protocol import NeighboursParams, TrialRequest
+from dutperf.protocol.port_messages import NeighboursParams
+from dutperf.protocol.trial_messages import TrialRequest
 
 pytestmark = [
     *needs_engine,

@@ -31,14 +31,13 @@ from scapy.layers.inet6 import ICMPv6ND_NA, ICMPv6NDOptDstLLAddr, IPv6
 from scapy.layers.l2 import ARP, Ether
 
 from dutperf.engine.client import Engine
-from dutperf.protocol import (
+from dutperf.protocol.base import Driver, IpVersion
+from dutperf.protocol.port_messages import (
     AddressRange,
-    Driver,
-    IpVersion,
     NeighboursParams,
     PortNeighbours,
-    TrialProgress,
 )
+from dutperf.protocol.trial_messages import TrialProgress
 from tools.calibrate.truth import Counts
 from tools.calibrate.truth import by_result as counts
 

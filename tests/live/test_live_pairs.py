@@ -19,17 +19,16 @@ from livetools import (
 
 from dutperf.engine.client import Engine
 from dutperf.errors import EngineError
-from dutperf.protocol import (
+from dutperf.protocol.base import DirectionName, Side
+from dutperf.protocol.port_messages import (
     AddressRange,
-    DirectionName,
-    DirectionRequest,
     NeighboursParams,
     PortNeighbours,
     PortSpec,
-    Side,
-    TrialRequest,
-    TrialResult,
 )
+from dutperf.protocol.result_messages import TrialResult
+from dutperf.protocol.stream_messages import DirectionRequest
+from dutperf.protocol.trial_messages import TrialRequest
 
 pytestmark = counting(__name__)
 

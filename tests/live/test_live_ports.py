@@ -35,13 +35,10 @@ from livetools import (
 from dutperf.engine.client import Engine
 from dutperf.errors import EngineError
 from dutperf.programs import find_engine
-from dutperf.protocol import (
-    ERROR_ENVIRONMENT,
-    ERROR_INVALID_PARAMS,
-    Driver,
-    PortSpec,
-    TrialProgress,
-)
+from dutperf.protocol.base import Driver
+from dutperf.protocol.methods import ERROR_ENVIRONMENT, ERROR_INVALID_PARAMS
+from dutperf.protocol.port_messages import PortSpec
+from dutperf.protocol.trial_messages import TrialProgress
 from tools.calibrate.truth import Counts
 from tools.calibrate.truth import by_result as counts
 

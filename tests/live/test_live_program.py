@@ -16,7 +16,7 @@ from ruamel.yaml import YAML
 
 from dutperf.config.testbed import Testbed
 from dutperf.engine.ownership import owned
-from dutperf.protocol import Driver, IpVersion
+from dutperf.protocol.base import Driver, IpVersion
 from dutperf.results import load_campaign, load_environment, load_journal, load_results
 from dutperf.run.engine_session import port_names
 

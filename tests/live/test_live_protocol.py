@@ -20,7 +20,7 @@ from livetools import (
     raw_engine,
 )
 
-from dutperf.protocol import (
+from dutperf.protocol.methods import (
     ERROR_ENVIRONMENT,
     ERROR_INVALID_PARAMS,
     ERROR_INVALID_REQUEST,
@@ -28,9 +28,9 @@ from dutperf.protocol import (
     ERROR_STATE,
     ERROR_UNKNOWN_METHOD,
     METHODS,
-    NeighboursParams,
-    TrialResult,
 )
+from dutperf.protocol.port_messages import NeighboursParams
+from dutperf.protocol.result_messages import TrialResult
 from tools.calibrate.truth import Counts
 from tools.calibrate.truth import by_result as counts
 

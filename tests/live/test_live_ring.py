@@ -27,13 +27,9 @@ from livetools import (
 
 from dutperf.engine.client import Engine
 from dutperf.errors import EngineError
-from dutperf.protocol import (
-    ERROR_ENVIRONMENT,
-    ERROR_INVALID_PARAMS,
-    DirectionName,
-    IpVersion,
-    TrialProgress,
-)
+from dutperf.protocol.base import DirectionName, IpVersion
+from dutperf.protocol.methods import ERROR_ENVIRONMENT, ERROR_INVALID_PARAMS
+from dutperf.protocol.trial_messages import TrialProgress
 from tools.calibrate.truth import Counts
 from tools.calibrate.truth import by_result as counts
 

@@ -15,7 +15,7 @@ from dutperf.config import Testbed
 from dutperf.lab import orders
 from dutperf.lab.state import StateFile
 from dutperf.model.traffic import PortPattern
-from dutperf.protocol import PortReport, TrialResult
+from dutperf.protocol.result_messages import PortReport, TrialResult
 from dutperf.results import load_journal, load_results
 from dutperf.run.engine_session import open_ports, resolve_neighbours
 from dutperf.run.trial_request import trial_request

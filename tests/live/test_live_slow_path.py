@@ -25,7 +25,10 @@ from livetools import (
 
 from dutperf.engine.client import Engine
 from dutperf.errors import EngineError
-from dutperf.protocol import Side, Tap, TrialResult, VlanTag
+from dutperf.protocol.base import Side
+from dutperf.protocol.headers import VlanTag
+from dutperf.protocol.port_messages import Tap
+from dutperf.protocol.result_messages import TrialResult
 
 pytestmark = counting(LAB_GROUP)
 

@@ -35,7 +35,7 @@ from livetools import (
 )
 
 from dutperf.engine.client import Engine
-from dutperf.protocol import TrialResult, VerdictKind
+from dutperf.protocol.result_messages import TrialResult, VerdictKind
 
 pytestmark = needs_engine
 

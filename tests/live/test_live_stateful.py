@@ -29,15 +29,11 @@ from livetools import (
 
 from dutperf.engine.client import Engine
 from dutperf.errors import EngineError
-from dutperf.protocol import (
-    ERROR_ENVIRONMENT,
-    ERROR_STATE,
-    IpVersion,
-    StreamResult,
-    TableResult,
-    TrialRequest,
-    TrialResult,
-)
+from dutperf.protocol.base import IpVersion
+from dutperf.protocol.methods import ERROR_ENVIRONMENT, ERROR_STATE
+from dutperf.protocol.result_messages import StreamResult, TrialResult
+from dutperf.protocol.stream_parts import TableResult
+from dutperf.protocol.trial_messages import TrialRequest
 
 pytestmark = counting(DEVICE)
 

@@ -12,7 +12,9 @@ from readers import tag_of
 from scapy.utils import rdpcap
 
 from dutperf.engine.client import Engine
-from dutperf.protocol import PreviewParams, RateStep, TrialRequest
+from dutperf.protocol.methods import PreviewParams
+from dutperf.protocol.stream_messages import RateStep
+from dutperf.protocol.trial_messages import TrialRequest
 
 pytestmark = counting(__name__)
 

@@ -46,19 +46,16 @@ from scapy.utils import rdpcap
 from dutperf.engine.client import Engine
 from dutperf.engine.process import start_engine
 from dutperf.lab.refdut_socket import Behaviour
-from dutperf.protocol import (
-    DirectionName,
+from dutperf.protocol.base import DirectionName, Driver, IpVersion
+from dutperf.protocol.methods import PreviewParams
+from dutperf.protocol.result_messages import TrialResult
+from dutperf.protocol.stream_messages import (
     DirectionRequest,
-    Driver,
     FieldVariation,
-    IpVersion,
     Mix,
-    PreviewParams,
     StreamRequest,
-    TrialProgress,
-    TrialRequest,
-    TrialResult,
 )
+from dutperf.protocol.trial_messages import TrialProgress, TrialRequest
 from tools.calibrate.truth import Counts, by_account
 
 pytestmark = counting(DEVICE)

@@ -41,16 +41,13 @@ from scapy.utils import rdpcap
 
 from dutperf.engine.client import Engine
 from dutperf.errors import EngineError
-from dutperf.protocol import (
-    ERROR_INVALID_PARAMS,
-    FieldVariation,
-    Inspected,
-    IpVersion,
-    NeighboursParams,
-    PreviewParams,
-    TrialRequest,
-    VlanTag,
-)
+from dutperf.protocol.base import IpVersion
+from dutperf.protocol.headers import VlanTag
+from dutperf.protocol.methods import ERROR_INVALID_PARAMS, PreviewParams
+from dutperf.protocol.port_messages import NeighboursParams
+from dutperf.protocol.result_messages import Inspected
+from dutperf.protocol.stream_messages import FieldVariation
+from dutperf.protocol.trial_messages import TrialRequest
 from tools.calibrate.truth import Counts, by_account
 from tools.calibrate.truth import by_result as counts
 

@@ -40,7 +40,8 @@ from dutperf.procedures.passport_use import (
     first_load_fps,
     sent_by,
 )
-from dutperf.protocol import Reason, TrialRequest, TrialResult, Verdict
+from dutperf.protocol.result_messages import Reason, TrialResult, Verdict
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.report import write_report
 from dutperf.results import ResultsFile, load_environment
 from dutperf.results.details import Figure, Measure

@@ -12,7 +12,8 @@ from dutperf.model.cell import Cell
 from dutperf.procedures.back_to_back import LONGEST_WAIT_S, measure_back_to_back
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.trials import PATIENT_ATTEMPTS
-from dutperf.protocol import TrialRequest, TrialResult
+from dutperf.protocol.result_messages import TrialResult
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import CellResult
 from dutperf.simulation.fake_engine import Dut, FakeEngine, buffered, fixed, perfect
 

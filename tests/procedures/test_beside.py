@@ -10,7 +10,7 @@ from planning import TESTBED, Recording, cell
 from dutperf.model.cell import Cell
 from dutperf.procedures.counts import with_beside
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.protocol import TrialRequest
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import CellResult
 from dutperf.results.words import beside_sentence
 from dutperf.run.local_executor import measure_cell

@@ -18,7 +18,8 @@ from dutperf.procedures.bursts import beside_bursts, burst_steps, shaped_trials
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.throughput import measure_throughput
 from dutperf.procedures.trials import Ask
-from dutperf.protocol import Histogram, TrialRequest, TrialResult
+from dutperf.protocol.result_messages import Histogram, TrialResult
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import CellResult
 from dutperf.run.local_executor import measure_cell
 from dutperf.simulation.fake_engine import FakeEngine, perfect, queueing

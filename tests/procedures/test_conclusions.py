@@ -8,7 +8,7 @@ from planning import cell
 from dutperf.procedures.conclusions import bound_deviations, repeat_result
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import Evidence
-from dutperf.protocol import Reason, ReasonCode
+from dutperf.protocol.result_messages import Reason, ReasonCode
 from dutperf.results import BoundCause, RepeatResult
 from dutperf.results.bounds import Overall
 from dutperf.results.rate_results import Bound

@@ -15,7 +15,7 @@ from dutperf.procedures.throughput import (
     measure_throughput,
 )
 from dutperf.procedures.trials import Ask
-from dutperf.protocol import Damage, ReasonCode, VerdictKind
+from dutperf.protocol.result_messages import Damage, ReasonCode, VerdictKind
 from dutperf.results import CellResult, load_results
 from dutperf.results.rate_results import DamagedFrames, DamageFigure
 from dutperf.results.words import (

@@ -8,7 +8,7 @@ from planning import Recording, cell, spoilt
 from dutperf.procedures.delays import PDV, Reading
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.measurements import METHODS
-from dutperf.protocol import Histogram
+from dutperf.protocol.result_messages import Histogram
 from dutperf.results import CellResult, Figure, Measure
 from dutperf.results.units import in_unit
 from dutperf.simulation.fake_engine import (

@@ -9,7 +9,8 @@ from planning import TESTBED, Run, campaign, spec, spoilt
 
 from dutperf.config import Testbed
 from dutperf.config.side import InterfacePort
-from dutperf.protocol import IcmpMessages, TrialRequest, TrialResult
+from dutperf.protocol.result_messages import IcmpMessages, TrialResult
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import ResultsFile, TrialRecord, load_results
 from dutperf.simulation.fake_engine import Dut, FakeEngine, perfect, step
 

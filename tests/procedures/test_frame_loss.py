@@ -9,7 +9,7 @@ from dutperf.procedures.frame_loss import measure_frame_loss
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.tester_limit import MAX_LOWERINGS
 from dutperf.procedures.trials import ATTEMPTS, PATIENT_ATTEMPTS
-from dutperf.protocol import ReasonCode
+from dutperf.protocol.result_messages import ReasonCode
 from dutperf.results import CellResult
 from dutperf.results.bounds import spread_of
 from dutperf.simulation.fake_engine import Dut, FakeEngine, perfect, step

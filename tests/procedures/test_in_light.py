@@ -16,7 +16,7 @@ from dutperf.procedures.delays import Quantity, Reading
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.measurements import METHODS
 from dutperf.procedures.trials import Ask
-from dutperf.protocol import (
+from dutperf.protocol.result_messages import (
     NOTHING,
     DirectionResult,
     Histogram,
@@ -24,10 +24,10 @@ from dutperf.protocol import (
     Shadow,
     StreamResult,
     TagResult,
-    TrialRequest,
     TrialResult,
     Verdict,
 )
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import CellResult
 from dutperf.results.words import rare_share_ns
 from dutperf.simulation.fake_engine import FakeEngine, fixed, perfect

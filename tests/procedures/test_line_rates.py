@@ -12,7 +12,7 @@ from dutperf.config import expand
 from dutperf.line_rate import line_rate_fps
 from dutperf.procedures.max_rate import LimitKind, MaxRate, max_rate
 from dutperf.procedures.tester_limit import at_line_rate, beside_media, media_of
-from dutperf.protocol import MplsLabel, VlanTag
+from dutperf.protocol.headers import MplsLabel, VlanTag
 from dutperf.results import CellResult, PortRecord
 from dutperf.simulation.fake_engine import FakeEngine, perfect, step
 

@@ -14,7 +14,7 @@ from dutperf.procedures.loss_criterion import (
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.measurements import METHODS
 from dutperf.procedures.trials import Ask
-from dutperf.protocol import Side
+from dutperf.protocol.base import Side
 from dutperf.results import CellResult, TimeoutLoss
 from dutperf.run.trial_request import trial_request
 from dutperf.simulation.fake_engine import (

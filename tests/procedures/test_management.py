@@ -9,7 +9,7 @@ from planning import Recording, cell
 
 from dutperf.procedures.counts import with_management
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.protocol import Answer, TrialResult
+from dutperf.protocol.result_messages import Answer, TrialResult
 from dutperf.results import CellResult, TrialRecord
 from dutperf.results.words import management_sentence
 from dutperf.run.local_executor import measure_cell

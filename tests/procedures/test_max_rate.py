@@ -14,7 +14,7 @@ from dutperf.procedures.max_rate import (
     check_links,
     max_rate,
 )
-from dutperf.protocol import PortsResult, PortStatus
+from dutperf.protocol.port_messages import PortsResult, PortStatus
 from dutperf.run.engine_session import port_specs
 from dutperf.simulation.fake_engine import FakeEngine, perfect
 

@@ -13,7 +13,7 @@ from dutperf.model.cell import Cell
 from dutperf.procedures.events import Notice
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.outage.measure import measure_outage
-from dutperf.protocol import Reason, TrialResult, Verdict
+from dutperf.protocol.result_messages import Reason, TrialResult, Verdict
 from dutperf.results import CellResult
 from dutperf.results.details import OutageTime
 from dutperf.results.trial_record import HookMoment, HookRun

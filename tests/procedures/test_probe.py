@@ -10,13 +10,9 @@ from planning import TESTBED, Run, campaign, spec, spoilt
 from dutperf.config import Testbed
 from dutperf.errors import InputError
 from dutperf.procedures.tester_limit import NOBODY
-from dutperf.protocol import (
-    PortSpec,
-    PortsResult,
-    PortStatus,
-    TrialRequest,
-    TrialResult,
-)
+from dutperf.protocol.port_messages import PortSpec, PortsResult, PortStatus
+from dutperf.protocol.result_messages import TrialResult
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import ResultsFile, TrialRecord
 from dutperf.simulation.fake_engine import (
     Dut,

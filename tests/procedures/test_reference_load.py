@@ -9,7 +9,7 @@ from planning import Run, campaign, spec
 
 from dutperf.config import Campaign
 from dutperf.errors import InputError
-from dutperf.protocol import ReasonCode
+from dutperf.protocol.result_messages import ReasonCode
 from dutperf.results import CellResult, ResultsFile, load_results
 from dutperf.simulation.fake_engine import Dut, FakeEngine, step
 

@@ -6,7 +6,7 @@ import pytest
 from told_cells import cell_of, retyped
 
 from dutperf.procedures.scalability import degradation_percent, scalability
-from dutperf.protocol import DirectionName
+from dutperf.protocol.base import DirectionName
 from dutperf.results import (
     CellResult,
     DelayRecord,

@@ -15,7 +15,7 @@ from dutperf.procedures.events import Notice
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import SearchTrials, Troubles, goals_of
 from dutperf.procedures.throughput import measure_throughput
-from dutperf.protocol import Reason, ReasonCode, Verdict
+from dutperf.protocol.result_messages import Reason, ReasonCode, Verdict
 from dutperf.results import CellResult, ResultsFile, settled_words
 from dutperf.simulation.fake_engine import Dut, FakeEngine, every, noisy, perfect, step
 

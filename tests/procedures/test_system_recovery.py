@@ -13,14 +13,14 @@ from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.model.cell import Cell
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.system_recovery.measure import measure_system_recovery
-from dutperf.protocol import (
+from dutperf.protocol.result_messages import (
     Damage,
     DirectionResult,
     Shadow,
     Stall,
-    TrialRequest,
     TrialResult,
 )
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import CellResult
 from dutperf.results.details import RecoveryTime
 from dutperf.simulation.fake_engine import FakeEngine, absent, queueing, step

@@ -25,7 +25,8 @@ from dutperf.procedures.cpu_contention import (
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.stateful.connection_rate import measure_connection_rate
 from dutperf.procedures.trials import PATIENT_ATTEMPTS, Ask
-from dutperf.protocol import InputQueueDrops, Reason, TrialResult
+from dutperf.protocol.port_messages import InputQueueDrops
+from dutperf.protocol.result_messages import Reason, TrialResult
 from dutperf.results import CellResult
 from dutperf.results.model import is_by_the_book
 from dutperf.run.local_executor import measure_cell

@@ -8,7 +8,7 @@ from dutperf.procedures.events import IntervalNarrowed
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import Evidence, outcome
 from dutperf.procedures.throughput import measure_throughput
-from dutperf.protocol import Reason, ReasonCode, Verdict
+from dutperf.protocol.result_messages import Reason, ReasonCode, Verdict
 from dutperf.results import BoundCause, CellResult
 from dutperf.run.trial_request import trial_request
 from dutperf.simulation.fake_engine import FakeEngine, noisy, perfect, step

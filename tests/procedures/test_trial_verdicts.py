@@ -16,7 +16,7 @@ from dutperf.procedures.trials import (
     was_disturbed,
     was_held_back,
 )
-from dutperf.protocol import Reason, ReasonCode, Verdict, VerdictKind
+from dutperf.protocol.result_messages import Reason, ReasonCode, Verdict, VerdictKind
 from dutperf.results.trial_record import TrialRecord
 from dutperf.simulation.fake_engine import FakeEngine, perfect
 

@@ -21,7 +21,9 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from dutperf.engine.client import Notification, Response
-from dutperf.protocol import METHODS, Damage, Inspected, Message
+from dutperf.protocol.base import Message
+from dutperf.protocol.methods import METHODS
+from dutperf.protocol.result_messages import Damage, Inspected
 
 REQUESTS = names("params")
 ANSWERS = [*names("result"), *names("error")]

@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from protocol_files import SCHEMA, body, golden, names, schema_name
 
-from dutperf.protocol import METHODS, PROTOCOL_VERSION
+from dutperf.protocol.methods import METHODS, PROTOCOL_VERSION
 from dutperf.protocol.schema_files import schema_files, schemas, write_schemas
 
 MESSAGES = [*names("params"), *names("result"), *names("progress"), *names("error")]

@@ -9,7 +9,8 @@ import pytest
 from protocol_files import body, golden
 from pydantic import ValidationError
 
-from dutperf.protocol import MAX_STEPS, DirectionRequest, RateStep, TrialRequest
+from dutperf.protocol.stream_messages import MAX_STEPS, DirectionRequest, RateStep
+from dutperf.protocol.trial_messages import TrialRequest
 
 MS = 1_000_000
 

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from dutperf.protocol import TagPlan
 from dutperf.protocol.tagging import tagged_frames
+from dutperf.protocol.trial_messages import TagPlan
 
 SECOND = 1_000_000_000
 

@@ -28,7 +28,7 @@ from told_cells import retyped
 from dutperf import query
 from dutperf.errors import InputError, StorageError
 from dutperf.model.traffic import Beside, BesideKind
-from dutperf.protocol import BesideResult
+from dutperf.protocol.result_messages import BesideResult
 from dutperf.query.database import selected
 from dutperf.results import CellResult, Figure, ResultsFile, load_results
 from dutperf.results.rate_results import BesideCount, ManagementCount

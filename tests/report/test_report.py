@@ -20,7 +20,7 @@ from report_sample import (
 
 from dutperf.charts.text import MISSING, NBSP
 from dutperf.errors import InputError
-from dutperf.protocol import Reason
+from dutperf.protocol.result_messages import Reason
 from dutperf.report import write_report
 from dutperf.results import ResultsFile
 

@@ -24,7 +24,7 @@ from dutperf.charts.cells import (
     open_cell,
 )
 from dutperf.charts.text import MISSING, NBSP
-from dutperf.protocol import VerdictKind
+from dutperf.protocol.result_messages import VerdictKind
 from dutperf.report.summary import headline
 from dutperf.results import CellResult, overall
 from dutperf.results.rate_results import DamageFigure, WireRate

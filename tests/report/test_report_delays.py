@@ -23,7 +23,7 @@ from dutperf.charts.delay_views import (
     spread_of_tags,
 )
 from dutperf.charts.text import NBSP, delay_ns
-from dutperf.protocol import Histogram, TagResult
+from dutperf.protocol.result_messages import Histogram, TagResult
 
 delays = st.lists(st.integers(0, 10**9), min_size=1, max_size=300)
 signed = st.lists(st.integers(-(10**9), 10**9), min_size=1, max_size=300)

@@ -14,7 +14,7 @@ from report_sample import sample_environment, sample_results, store
 from timed_sample import timed_results
 
 from dutperf.errors import InputError
-from dutperf.protocol import Histogram
+from dutperf.protocol.result_messages import Histogram
 from dutperf.report import export_histograms
 from dutperf.report.histogram_log import HIGHEST_NS, hdr_histogram
 from dutperf.stats import histogram_percentile

@@ -29,7 +29,7 @@ from dutperf.charts.loss_charts import frame_loss_chart
 from dutperf.charts.rate_charts import frame_rate_chart, search_chart
 from dutperf.charts.repeat_charts import repeats_chart
 from dutperf.charts.text import NBSP, delay_ns
-from dutperf.protocol import Reason, VerdictKind
+from dutperf.protocol.result_messages import Reason, VerdictKind
 from dutperf.report import write_report
 from dutperf.report.summary import headline
 from dutperf.report.timing import cell_timeout_chart

@@ -19,7 +19,7 @@ from dutperf.charts.loss_charts import (
 )
 from dutperf.charts.text import NBSP
 from dutperf.charts.time_charts import runs_chart, tag_times_s, time_charts
-from dutperf.protocol import Series
+from dutperf.protocol.result_messages import Series
 from dutperf.protocol.tagging import tagged_frames
 from dutperf.report.timing import trial_timeout_chart
 

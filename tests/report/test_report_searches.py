@@ -13,7 +13,7 @@ from told_cells import retyped
 from dutperf.charts.cells import CellView, finished_cell
 from dutperf.charts.rate_charts import search_chart
 from dutperf.charts.trial_views import search_paths
-from dutperf.protocol import Reason, VerdictKind
+from dutperf.protocol.result_messages import Reason, VerdictKind
 from dutperf.report import write_report
 from dutperf.report.summary import headline
 from dutperf.report.timing import TrialTiming, _result_trial

@@ -16,12 +16,11 @@ from report_sample import (
 from dutperf.charts import tester, text
 from dutperf.charts.tester import lag_of, verdict_on
 from dutperf.charts.trial_views import loss, offered, reasons, search_paths, totals
-from dutperf.protocol import (
-    DriverCounter,
+from dutperf.protocol.port_messages import DriverCounter, PortCounters
+from dutperf.protocol.result_messages import (
     Histogram,
     IcmpMessages,
     LossRun,
-    PortCounters,
     Stall,
     VerdictKind,
 )

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from planning import Run, campaign, spec
 
-from dutperf.protocol import DirectionName, Inspected, TrialRequest, TrialResult
+from dutperf.protocol.base import DirectionName
+from dutperf.protocol.result_messages import Inspected, TrialResult
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import ResultsFile
 from dutperf.results.device_words import inspected
 from dutperf.simulation.fake_engine import FakeEngine, step

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from told_cells import cell_of
 
-from dutperf.protocol import Reason, ReasonCode
+from dutperf.protocol.result_messages import Reason, ReasonCode
 from dutperf.results import (
     CellResult,
     Finding,

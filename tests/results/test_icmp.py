@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dutperf.protocol import IcmpMessages
+from dutperf.protocol.result_messages import IcmpMessages
 from dutperf.results.device_words import (
     icmp_counts,
     icmp_name,

@@ -13,7 +13,7 @@ from planning import TESTBED, cell
 
 from dutperf.config import Testbed
 from dutperf.model.cell import Cell
-from dutperf.protocol import RoutingDaemonProtocol, Side
+from dutperf.protocol.base import RoutingDaemonProtocol, Side
 from dutperf.routing.bird import configuration
 from dutperf.routing.sessions import Session, hosts_of, sessions_of, told_in
 

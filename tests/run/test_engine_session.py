@@ -10,7 +10,7 @@ from planning import TESTBED, cell
 from dutperf.config import Testbed
 from dutperf.engine import process
 from dutperf.errors import EngineError, InputError, SetupError
-from dutperf.protocol import PortSpec, PortsResult
+from dutperf.protocol.port_messages import PortSpec, PortsResult
 from dutperf.run import engine_session
 from dutperf.simulation.fake_engine import FakeEngine, perfect
 

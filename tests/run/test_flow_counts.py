@@ -9,7 +9,8 @@ from planning import Run, campaign, spec
 
 from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.procedures.scalability import scalability
-from dutperf.protocol import TrialRequest, TrialResult
+from dutperf.protocol.result_messages import TrialResult
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import ResultsFile, load_results
 from dutperf.simulation.fake_engine import FakeEngine, step
 

@@ -14,7 +14,7 @@ from planning import Recording, Run, campaign, cell, spec, with_hooks
 from dutperf.config.hooks import Hook
 from dutperf.errors import SetupError
 from dutperf.procedures.trials import Ask
-from dutperf.protocol import TrialResult
+from dutperf.protocol.result_messages import TrialResult
 from dutperf.results import load_journal
 from dutperf.run.hook_runs import MOST_OUTPUT_BYTES, command_line, run_hooks
 from dutperf.simulation.fake_engine import FakeEngine, perfect, step

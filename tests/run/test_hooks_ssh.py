@@ -13,7 +13,8 @@ from sshtools import SshServer, known_host, make_key, needs_sshd
 from dutperf.config.hooks import Hook
 from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.errors import SetupError
-from dutperf.protocol import TrialRequest, TrialResult
+from dutperf.protocol.result_messages import TrialResult
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import HookRun, load_journal
 from dutperf.run.hook_runs import run_hooks
 from dutperf.simulation.fake_engine import FakeEngine, perfect

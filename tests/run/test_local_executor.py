@@ -19,13 +19,9 @@ from dutperf.procedures.events import (
     ResultsChanged,
     RunStarted,
 )
-from dutperf.protocol import (
-    PortSpec,
-    PortsResult,
-    ReasonCode,
-    TrialRequest,
-    TrialResult,
-)
+from dutperf.protocol.port_messages import PortSpec, PortsResult
+from dutperf.protocol.result_messages import ReasonCode, TrialResult
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import (
     ResultsDirectory,
     ResultsFile,

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from planning import TESTBED
 
-from dutperf.protocol import PortsResult
+from dutperf.protocol.port_messages import PortsResult
 from dutperf.run.engine_session import far_cores, port_specs
 from dutperf.simulation.fake_engine import FakeEngine, perfect
 

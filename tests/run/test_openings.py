@@ -16,7 +16,7 @@ from planning import Run, campaign, cell, spec
 from dutperf.errors import SetupError
 from dutperf.model.cell import Cell
 from dutperf.procedures.stateful.establishing import phase1
-from dutperf.protocol import TrialRequest
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import CellResult, ResultsFile
 from dutperf.run.openings import ConnectionsRemainError, Openings, path_of
 from dutperf.run.trial_request import trial_request

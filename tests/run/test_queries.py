@@ -10,7 +10,7 @@ from scapy.layers.snmp import SNMP
 
 from dutperf.config import Testbed
 from dutperf.errors import InputError
-from dutperf.protocol import Announcement
+from dutperf.protocol.trial_messages import Announcement
 from dutperf.run.announcing import with_community
 from dutperf.run.trial_request import trial_request
 

@@ -10,7 +10,7 @@ import pytest
 from every_procedure import CASES
 from report_sample import sample_environment
 
-from dutperf.protocol import PreviewParams, PreviewResult
+from dutperf.protocol.methods import PreviewParams, PreviewResult
 from dutperf.run.preview import recorded_frames
 from dutperf.simulation.fake_engine import FakeEngine, perfect
 

@@ -12,7 +12,7 @@ from planning import TWO_CELLS, Run, campaign, spec
 from dutperf.config import Campaign, load_campaign
 from dutperf.errors import InputError, SetupError
 from dutperf.procedures.events import ReportWritten, TrialReplayed
-from dutperf.protocol import ReasonCode
+from dutperf.protocol.result_messages import ReasonCode
 from dutperf.results import (
     ResultsDirectory,
     ResultsFile,

@@ -11,7 +11,7 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.rip import RIP, RIPEntry
 
 from dutperf.errors import InputError
-from dutperf.protocol import Announcement
+from dutperf.protocol.trial_messages import Announcement
 from dutperf.run.engine_session import neighbours
 from dutperf.run.trial_request import trial_request
 

@@ -15,7 +15,10 @@ from dutperf.config.deviations import of_frames
 from dutperf.errors import InputError, SetupError
 from dutperf.model.cell import Cell
 from dutperf.procedures.events import Notice
-from dutperf.protocol import PortSpec, PortsResult, Side, Tap, TrialRequest, TrialResult
+from dutperf.protocol.base import Side
+from dutperf.protocol.port_messages import PortSpec, PortsResult, Tap
+from dutperf.protocol.result_messages import TrialResult
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import load_journal
 from dutperf.results.trial_record import RoutingSession
 from dutperf.simulation.fake_engine import FakeEngine, step

@@ -17,7 +17,9 @@ from dutperf.errors import InputError, SetupError
 from dutperf.model.traffic import PortPattern
 from dutperf.procedures.max_rate import max_rate
 from dutperf.procedures.tester_limit import NOBODY
-from dutperf.protocol import StreamRequest, TrialRequest, TrialResult
+from dutperf.protocol.result_messages import TrialResult
+from dutperf.protocol.stream_messages import StreamRequest
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.report import write_report
 from dutperf.results import ResultsFile, load_environment, load_results
 from dutperf.run.engine_session import (

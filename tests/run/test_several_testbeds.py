@@ -14,7 +14,7 @@ from dutperf.config.labs import LabKeys
 from dutperf.errors import DutperfError, EngineError, InputError, SetupError
 from dutperf.evidence.replayed import check_environments
 from dutperf.procedures.events import CellStarted, OnEvent, TestbedStarted
-from dutperf.protocol import ReasonCode
+from dutperf.protocol.result_messages import ReasonCode
 from dutperf.results import (
     ResultsDirectory,
     ResultsFile,

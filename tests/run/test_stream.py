@@ -14,7 +14,12 @@ from dutperf.config import PlannedTestbed
 from dutperf.errors import EngineError, InputError
 from dutperf.procedures.events import Event, Notice, TrialFinished
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.protocol import DirectionResult, LossRun, Silence, TrialResult
+from dutperf.protocol.result_messages import (
+    DirectionResult,
+    LossRun,
+    Silence,
+    TrialResult,
+)
 from dutperf.results.trial_record import TrialRecord
 from dutperf.run.stream_counts import Silence as LongestSilence
 from dutperf.run.stream_counts import StreamCounts

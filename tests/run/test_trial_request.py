@@ -15,14 +15,10 @@ from dutperf.config.side import Ipv4Side, Port, RingPort
 from dutperf.config.testbed import crossed
 from dutperf.errors import InputError
 from dutperf.model.cell import Cell
-from dutperf.protocol import (
-    FieldVariation,
-    Mix,
-    NeighboursParams,
-    Side,
-    StreamRequest,
-    TrialRequest,
-)
+from dutperf.protocol.base import Side
+from dutperf.protocol.port_messages import NeighboursParams
+from dutperf.protocol.stream_messages import FieldVariation, Mix, StreamRequest
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.run.engine_session import neighbours
 from dutperf.run.trial_request import trial_request
 

@@ -6,7 +6,8 @@ from planning import TESTBED, Recording, cell, spoilt
 from dutperf.errors import SetupError
 from dutperf.procedures.events import TrialFinished, TrialMoved, TrialStarted
 from dutperf.procedures.trials import Ask
-from dutperf.protocol import ReasonCode, TrialRequest, TrialResult
+from dutperf.protocol.result_messages import ReasonCode, TrialResult
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import TrialRecord
 from dutperf.run import replay
 from dutperf.run.trial_runner import TrialRunner

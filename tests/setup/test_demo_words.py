@@ -9,7 +9,7 @@ import pytest
 from report_sample import sample_results, throughput_cell
 from told_cells import retyped
 
-from dutperf.protocol import IpVersion
+from dutperf.protocol.base import IpVersion
 from dutperf.results import CellResult, ResultsFile
 from dutperf.results.rate_results import Finding, FindingKind
 

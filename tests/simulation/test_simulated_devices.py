@@ -8,17 +8,10 @@ from itertools import pairwise
 import pytest
 from planning import TESTBED, cell
 
-from dutperf.protocol import (
-    DirectionRequest,
-    Histogram,
-    Mix,
-    Record,
-    StreamRequest,
-    StreamResult,
-    TagPlan,
-    TrialRequest,
-)
+from dutperf.protocol.result_messages import Histogram, StreamResult
+from dutperf.protocol.stream_messages import DirectionRequest, Mix, StreamRequest
 from dutperf.protocol.tagging import tagged_frames
+from dutperf.protocol.trial_messages import Record, TagPlan, TrialRequest
 from dutperf.run.trial_request import trial_request
 from dutperf.simulation.fake_engine import (
     Delays,

@@ -7,13 +7,10 @@ from typing import Any
 import pytest
 
 from dutperf.errors import EngineError
-from dutperf.protocol import (
-    ERROR_STATE,
-    StreamResult,
-    TableResult,
-    TrialRequest,
-    TrialResult,
-)
+from dutperf.protocol.methods import ERROR_STATE
+from dutperf.protocol.result_messages import StreamResult, TrialResult
+from dutperf.protocol.stream_parts import TableResult
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.simulation.fake_engine import FakeEngine, SimulatedNat, perfect, step
 
 MS = 1_000_000

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable
 from statistics import NormalDist
 
-from dutperf.protocol import Histogram, Series, TagResult
+from dutperf.protocol.result_messages import Histogram, Series, TagResult
 
 NOTHING = Histogram(count=0, min=None, max=None, buckets=[])
 _QUANTILES = 2_000

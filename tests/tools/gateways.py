@@ -9,7 +9,8 @@ from planning import TESTBED
 from dutperf.config import Testbed
 from dutperf.config.hooks import Hook
 from dutperf.engine.client import ProgressCallback, ignore_progress
-from dutperf.protocol import ReasonCode, TrialRequest, TrialResult
+from dutperf.protocol.result_messages import ReasonCode, TrialResult
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import HookRun
 from dutperf.results.trial_record import HookMoment
 from dutperf.simulation.fake_engine import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from report_sample import sample_environment, sample_results
 
-from dutperf.protocol import Reason
+from dutperf.protocol.result_messages import Reason
 from dutperf.results import CellResult, Environment, HookRun, ResultsFile, TrialRecord
 from dutperf.standards import Deviation
 

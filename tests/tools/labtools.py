@@ -38,7 +38,7 @@ from dutperf.lab.cpus import plan_cpus
 from dutperf.lab.machine import NEIGHBOUR_LIMITS
 from dutperf.lab.processes import Process
 from dutperf.lab.state import StateFile
-from dutperf.protocol import IpVersion, Side
+from dutperf.protocol.base import IpVersion, Side
 
 PAYLOAD = b"dutperf lab test"
 ALL_FRAMES = socket.htons(3)  # ETH_P_ALL

@@ -42,22 +42,17 @@ from dutperf.lab.refdut_socket import (
     TrialAccount,
 )
 from dutperf.programs import find_engine
-from dutperf.protocol import (
+from dutperf.protocol.base import DirectionName, Driver, IpVersion, Side
+from dutperf.protocol.headers import VlanTag
+from dutperf.protocol.port_messages import (
     AddressRange,
-    DirectionName,
-    DirectionRequest,
-    Driver,
-    Inspected,
-    IpVersion,
     NeighboursParams,
     PortNeighbours,
     PortSpec,
-    Side,
-    StreamRequest,
-    TrialRequest,
-    TrialResult,
-    VlanTag,
 )
+from dutperf.protocol.result_messages import Inspected, TrialResult
+from dutperf.protocol.stream_messages import DirectionRequest, StreamRequest
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import ResultsFile, load_results
 
 MS = 1_000_000

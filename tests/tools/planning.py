@@ -16,13 +16,8 @@ from dutperf.model.specs import SPECS, ProcedureSpec
 from dutperf.procedures.cpu_contention import DeviceWatch
 from dutperf.procedures.events import Event, Notice
 from dutperf.procedures.trials import Ask, RunHooks
-from dutperf.protocol import (
-    Reason,
-    ReasonCode,
-    TrialRequest,
-    TrialResult,
-    Verdict,
-)
+from dutperf.protocol.result_messages import Reason, ReasonCode, TrialResult, Verdict
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import ResultsFile, TrialRecord
 from dutperf.routing.speaker import Speaking, no_speaker
 from dutperf.run.campaign_run import run_campaign

@@ -7,7 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from dutperf.protocol import METHODS, ErrorObject, Message, TrialProgress
+from dutperf.protocol.base import Message
+from dutperf.protocol.methods import METHODS, ErrorObject
+from dutperf.protocol.trial_messages import TrialProgress
 
 PROTOCOL = Path(__file__).parents[2] / "protocol"
 GOLDEN = PROTOCOL / "golden"

@@ -20,7 +20,8 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 from scapy.utils import rdpcap
 
-from dutperf.protocol import FieldName, IpVersion
+from dutperf.protocol.base import IpVersion
+from dutperf.protocol.stream_messages import FieldName
 
 needs_tshark = pytest.mark.skipif(
     shutil.which("tshark") is None, reason="needs Debian's tshark"

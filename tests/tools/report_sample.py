@@ -15,25 +15,21 @@ from told_cells import cell_of
 
 from dutperf.catalogue import ProcedureName
 from dutperf.line_rate import line_rate_fps, wire_mbps
-from dutperf.protocol import (
-    GENERATOR,
-    DirectionName,
-    DirectionRequest,
+from dutperf.protocol.base import DirectionName, IpVersion, Side
+from dutperf.protocol.port_messages import PortCounters
+from dutperf.protocol.result_messages import (
     DirectionResult,
     Histogram,
-    IpVersion,
-    PortCounters,
     PortReport,
     Reason,
     Series,
-    Side,
-    StreamRequest,
     StreamResult,
-    TrialRequest,
     TrialResult,
     Verdict,
     VerdictKind,
 )
+from dutperf.protocol.stream_messages import GENERATOR, DirectionRequest, StreamRequest
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import (
     CellResult,
     Environment,

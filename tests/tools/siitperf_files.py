@@ -6,7 +6,7 @@ from pathlib import Path
 
 from dutperf.compat.conf import NAME, Conf, read_conf
 from dutperf.compat.requests import Requests
-from dutperf.protocol import TrialRequest
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.simulation.fake_engine import DUT_MAC
 
 ROUTER = {

@@ -24,7 +24,9 @@ from dutperf.lab.refdut_socket import (
     Report,
     TrialAccount,
 )
-from dutperf.protocol import DirectionName, DirectionResult, TrialRequest, TrialResult
+from dutperf.protocol.base import DirectionName
+from dutperf.protocol.result_messages import DirectionResult, TrialResult
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.run.local_executor import Surroundings
 from dutperf.simulation.fake_engine import Delays, Dut, FakeEngine, fixed, perfect
 from tools.calibrate.grid import Extent

@@ -18,7 +18,8 @@ from unittest import mock
 from dutperf import __version__
 from dutperf.cli import app
 from dutperf.engine.client import ProgressCallback, ignore_progress
-from dutperf.protocol import TrialRequest, TrialResult
+from dutperf.protocol.result_messages import TrialResult
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.remote import messages, worker
 from dutperf.simulation.fake_engine import FakeEngine
 

@@ -31,13 +31,9 @@ from unittest import mock
 from dutperf.cli import app, measuring
 from dutperf.config import Testbed
 from dutperf.engine.client import ProgressCallback, ignore_progress
-from dutperf.protocol import (
-    NeighboursParams,
-    NeighboursResult,
-    ReasonCode,
-    TrialRequest,
-    TrialResult,
-)
+from dutperf.protocol.port_messages import NeighboursParams, NeighboursResult
+from dutperf.protocol.result_messages import ReasonCode, TrialResult
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import directory, environment, storage
 from dutperf.run import trial_runner
 from dutperf.run.engine_session import EngineStarter, Notify

@@ -6,18 +6,11 @@ from pathlib import Path
 
 from told_cells import cell_of
 
-from dutperf.protocol import (
-    GENERATOR,
-    DirectionRequest,
-    HelloResult,
-    PortCounters,
-    PortsResult,
-    PortStatus,
-    StreamRequest,
-    TrialRequest,
-    TrialResult,
-    Verdict,
-)
+from dutperf.protocol.methods import HelloResult
+from dutperf.protocol.port_messages import PortCounters, PortsResult, PortStatus
+from dutperf.protocol.result_messages import TrialResult, Verdict
+from dutperf.protocol.stream_messages import GENERATOR, DirectionRequest, StreamRequest
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import CellResult, RepeatResult, ResultsFile, TrialRecord
 
 STORED = Path(__file__).parents[1] / "results" / "stored"

@@ -12,16 +12,15 @@ from report_sample import CREATED, stream_result, throughput_cell, trial
 from told_cells import retyped
 
 from dutperf import stats
-from dutperf.protocol import (
+from dutperf.protocol.result_messages import (
     DirectionResult,
     Histogram,
-    Mix,
-    Record,
     SlowerThan,
     StreamResult,
-    TagPlan,
     VerdictKind,
 )
+from dutperf.protocol.stream_messages import Mix
+from dutperf.protocol.trial_messages import Record, TagPlan
 from dutperf.results import (
     CellResult,
     DelayRecord,

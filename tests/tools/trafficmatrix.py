@@ -17,21 +17,19 @@ from hypothesis import strategies as st
 from livetools import ENDS, MACS
 from readers import Seen
 
-from dutperf.protocol import (
-    DirectionName,
+from dutperf.protocol.base import DirectionName, IpVersion, Side
+from dutperf.protocol.stream_messages import (
     DirectionRequest,
     EnumerationOrder,
     FieldName,
     FieldVariation,
-    IpVersion,
     Mix,
-    Side,
     StreamRequest,
-    TrialRequest,
     VariationMode,
     field_bits,
     minimum_frame_size,
 )
+from dutperf.protocol.trial_messages import TrialRequest
 
 FRAMES = 60
 """Of one direction of a trial."""

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from dutperf import stats
 from dutperf.lab.refdut_socket import ClassAccount, Durations, NatAccount, TrialAccount
-from dutperf.protocol import DirectionName, TrialResult
+from dutperf.protocol.base import DirectionName
+from dutperf.protocol.result_messages import TrialResult
 from dutperf.results import TrialRecord
 from tools.calibrate.model import Figure, Point
 

@@ -45,7 +45,8 @@ from dutperf.procedures.events import (
 from dutperf.procedures.max_rate import MaxRate, max_rate
 from dutperf.procedures.searching import offered_fps, outcome
 from dutperf.procedures.trials import Ask
-from dutperf.protocol import ERROR_ENVIRONMENT, DirectionResult, VerdictKind
+from dutperf.protocol.methods import ERROR_ENVIRONMENT
+from dutperf.protocol.result_messages import DirectionResult, VerdictKind
 from dutperf.results.trial_record import TrialRecord
 from dutperf.run.engine_session import (
     EngineOpener,

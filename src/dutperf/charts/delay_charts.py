@@ -31,7 +31,7 @@ from dutperf.charts.delay_views import (
     slower_shares,
     spread_of,
 )
-from dutperf.protocol import DirectionResult, Histogram, StreamResult
+from dutperf.protocol.result_messages import DirectionResult, Histogram, StreamResult
 from dutperf.results import TrialRecord
 
 # What the charts of delays have in common: looks, outlines, and marks like stairs.

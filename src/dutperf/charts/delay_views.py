@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import Literal
 
 from dutperf.charts.text import delay_ns
-from dutperf.protocol import (
+from dutperf.protocol.result_messages import (
     DirectionResult,
     Histogram,
     StreamResult,

@@ -19,7 +19,12 @@ from dutperf.charts.chart import (
 )
 from dutperf.charts.delay_views import streams_of
 from dutperf.charts.text import NBSP, duration_ns, percent, plural, whole
-from dutperf.protocol import Histogram, Series, StreamResult, TrialResult
+from dutperf.protocol.result_messages import (
+    Histogram,
+    Series,
+    StreamResult,
+    TrialResult,
+)
 from dutperf.results.words import kinds_words
 
 _TOP = 1.15

@@ -28,7 +28,7 @@ from dutperf.charts.trial_views import (
     offered,
     reasons,
 )
-from dutperf.protocol import VerdictKind
+from dutperf.protocol.result_messages import VerdictKind
 from dutperf.results import Media
 from dutperf.tables.rate_tables import Rates, rate_rows
 

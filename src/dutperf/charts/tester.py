@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from dutperf.charts.text import duration_ns, plural
-from dutperf.protocol import Histogram, PortReport, ReasonCode
+from dutperf.protocol.result_messages import Histogram, PortReport, ReasonCode
 from dutperf.results import TrialRecord
 from dutperf.results.device_words import icmp_counts, inspected
 from dutperf.stats import histogram_percentile, merged_histogram

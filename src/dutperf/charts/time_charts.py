@@ -21,14 +21,10 @@ from dutperf.charts.chart import (
 from dutperf.charts.delay_charts import look_of
 from dutperf.charts.loss_charts import Interval, RunClass, intervals_of, run_classes
 from dutperf.charts.text import duration_ns, plural, whole
-from dutperf.protocol import (
-    DirectionRequest,
-    DirectionResult,
-    StreamResult,
-    TagPlan,
-    TrialRequest,
-)
+from dutperf.protocol.result_messages import DirectionResult, StreamResult
+from dutperf.protocol.stream_messages import DirectionRequest
 from dutperf.protocol.tagging import tagged_frames
+from dutperf.protocol.trial_messages import TagPlan, TrialRequest
 from dutperf.results import TrialRecord
 
 _TAG_COLUMNS = 130

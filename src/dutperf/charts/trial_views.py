@@ -8,7 +8,7 @@ from itertools import groupby
 
 from dutperf.catalogue import PROCEDURES
 from dutperf.charts.text import duration_ns, percent, plural, whole
-from dutperf.protocol import Damage, DirectionResult, StreamResult
+from dutperf.protocol.result_messages import Damage, DirectionResult, StreamResult
 from dutperf.results import TrialRecord
 from dutperf.results.trial_record import TrialRole
 from dutperf.results.words import RECEIVED, kinds_words

@@ -33,7 +33,8 @@ from dutperf.procedures.events import (
 )
 from dutperf.procedures.loss_criterion import loss_percent, own_drops
 from dutperf.procedures.throughput import judged_whole
-from dutperf.protocol import TrialProgress, VerdictKind
+from dutperf.protocol.result_messages import VerdictKind
+from dutperf.protocol.trial_messages import TrialProgress
 from dutperf.results import TrialRecord
 from dutperf.results.trial_record import TrialRole
 from dutperf.results.units import about, whole

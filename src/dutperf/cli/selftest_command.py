@@ -31,7 +31,7 @@ from dutperf.passport.keeping import VARIABLE, check_loop, directory, loop_of
 from dutperf.passport.making import Maker, default_grid, describe
 from dutperf.passport.measuring import FULL, SHORT
 from dutperf.procedures.passport_use import sent_by
-from dutperf.protocol import IpVersion
+from dutperf.protocol.base import IpVersion
 from dutperf.results import CellResult, ResultsFile, spread_of, valued
 from dutperf.results.passport import Passport, PassportEntry, Sent
 from dutperf.run.consent import campaign_to_run

@@ -42,7 +42,7 @@ from dutperf.procedures.events import (
     TrialMoved,
     TrialStarted,
 )
-from dutperf.protocol import TrialProgress
+from dutperf.protocol.trial_messages import TrialProgress
 from dutperf.run.stream_counts import StreamCounts
 from dutperf.run.streaming import Pace, Stream, StreamControl, name_of, opened_stream
 

@@ -18,7 +18,9 @@ from rich.text import Text
 from dutperf.cli.live_view import STYLES, WIDTH, span
 from dutperf.cli.stream_keys import HELP, SHORT_HELP
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.protocol import DirectionName, TrialProgress, VerdictKind
+from dutperf.protocol.base import DirectionName
+from dutperf.protocol.result_messages import VerdictKind
+from dutperf.protocol.trial_messages import TrialProgress
 from dutperf.results.trial_record import TrialRecord
 from dutperf.results.units import about, duration, whole
 from dutperf.run.stream_counts import DirectionCounts, RateUsed, StreamCounts, sending_s

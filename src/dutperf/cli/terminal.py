@@ -43,7 +43,8 @@ from dutperf.procedures.events import (
     TrialReplayed,
     TrialStarted,
 )
-from dutperf.protocol import Damage, StreamResult, TrialProgress, TrialResult
+from dutperf.protocol.result_messages import Damage, StreamResult, TrialResult
+from dutperf.protocol.trial_messages import TrialProgress
 from dutperf.results import ResultsFile, TrialRecord, Words, closing, how_to_go_on
 from dutperf.results.units import about, whole
 from dutperf.results.words import kinds_words

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from dutperf.errors import InputError
-from dutperf.protocol import foreground_frames
+from dutperf.protocol.stream_messages import foreground_frames
 
 Command = Literal["tp", "lat", "pdv"]
 

@@ -37,13 +37,9 @@ from dutperf.interruption import terminate_as_interrupt
 from dutperf.procedures import cpu_contention
 from dutperf.procedures.cpu_contention import DeviceWatch
 from dutperf.procedures.loss_criterion import missing, own_drops
-from dutperf.protocol import (
-    Reason,
-    ResolvedNeighbour,
-    TrialRequest,
-    TrialResult,
-    Verdict,
-)
+from dutperf.protocol.port_messages import ResolvedNeighbour
+from dutperf.protocol.result_messages import Reason, TrialResult, Verdict
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.run.engine_session import (
     EngineOpener,
     TesterEngine,

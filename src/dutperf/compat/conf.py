@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from dutperf.errors import InputError
 from dutperf.plain_files import read_plain
-from dutperf.protocol import DirectionName, IpVersion, Mac, Side
+from dutperf.protocol.base import DirectionName, IpVersion, Mac, Side
 
 # What may stand behind a key of siitperf.conf: each reader refuses with a reason.
 

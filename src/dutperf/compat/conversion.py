@@ -16,7 +16,8 @@ from ruamel.yaml import YAML
 from dutperf.compat.arguments import Arguments, Phase1
 from dutperf.compat.conf import ENDS, LETTERS, VERSIONS, Conf, ConfDirection, Range
 from dutperf.errors import InputError
-from dutperf.protocol import IpVersion, Side, foreground_frames
+from dutperf.protocol.base import IpVersion, Side
+from dutperf.protocol.stream_messages import foreground_frames
 
 NAME = "siitperf"
 _FIXED_PORTS = {"source": 0xC020, "destination": 7}

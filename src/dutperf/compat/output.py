@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 from dutperf import stats
 from dutperf.compat.arguments import Arguments
-from dutperf.protocol import (
-    DirectionName,
+from dutperf.protocol.base import DirectionName
+from dutperf.protocol.result_messages import (
     DirectionResult,
     Reason,
     StreamResult,

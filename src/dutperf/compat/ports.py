@@ -19,7 +19,7 @@ from dutperf.config import Testbed
 from dutperf.engine.process import existing_cpus
 from dutperf.errors import InputError, SetupError
 from dutperf.procedures.cpu_contention import DeviceWatch
-from dutperf.protocol import Side
+from dutperf.protocol.base import Side
 
 TESTBED = "DUTPERF_TESTBED"
 LAB = "DUTPERF_LAB"

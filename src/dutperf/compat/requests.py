@@ -24,25 +24,25 @@ from dutperf.compat.conf import (
 )
 from dutperf.errors import InputError
 from dutperf.model.hosts import AddressSet, BitField, number
-from dutperf.protocol import (
+from dutperf.protocol.base import DirectionName, IpVersion, Side
+from dutperf.protocol.port_messages import (
     AddressRange,
-    DirectionName,
+    NeighboursParams,
+    PortNeighbours,
+)
+from dutperf.protocol.stream_messages import (
     DirectionRequest,
     EnumerationOrder,
     FieldVariation,
-    IpVersion,
-    Learn,
     Mix,
-    NeighboursParams,
-    PortNeighbours,
-    Record,
-    Side,
     StreamRequest,
+    foreground_frames,
+)
+from dutperf.protocol.stream_parts import Learn, TupleOrder, Tuples
+from dutperf.protocol.trial_messages import (
+    Record,
     TagPlan,
     TrialRequest,
-    TupleOrder,
-    Tuples,
-    foreground_frames,
     series_interval_ns,
 )
 

@@ -12,7 +12,7 @@ from dutperf.model.cell import Cell
 from dutperf.model.fields import KeyedError
 from dutperf.model.frames import version_of
 from dutperf.model.specs import OutageSpec, TableCapacitySpec, TeardownRateSpec
-from dutperf.protocol import IpVersion, RoutingDaemonProtocol, Side
+from dutperf.protocol.base import IpVersion, RoutingDaemonProtocol, Side
 
 _LONGEST_S = 3600
 _LINK_LOCAL = ipaddress.IPv6Address("fe80::").packed[:8]

@@ -9,7 +9,8 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from dutperf.config.map_rule import MapRule
 from dutperf.model.fields import KeyedError, Shorthand, Strict
-from dutperf.protocol import (
+from dutperf.protocol.base import Ip, IpVersion, Mac
+from dutperf.protocol.headers import (
     MAX_LABEL,
     MAX_LABELS,
     MAX_VLAN_TAGS,
@@ -17,9 +18,6 @@ from dutperf.protocol import (
     SERVICE_VLAN_TPID,
     VNI_END,
     Encapsulation,
-    Ip,
-    IpVersion,
-    Mac,
     MplsLabel,
     TunnelKind,
     VlanTags,

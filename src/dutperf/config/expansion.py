@@ -57,7 +57,7 @@ from dutperf.model.specs import (
 )
 from dutperf.model.stateful_keys import Stateful
 from dutperf.model.traffic import Traffic, check_beside
-from dutperf.protocol import DirectionName
+from dutperf.protocol.base import DirectionName
 
 # One procedure of a campaign at one testbed, and how to say what is wrong with it.
 

@@ -19,7 +19,7 @@ from dutperf.model.fields import KeyedError, Keys
 from dutperf.model.frames import IpVersions, translates, version_of
 from dutperf.model.hosts import AddressSet, BitField, HostField, Mode, number, overlap
 from dutperf.model.traffic import Traffic, group_mac
-from dutperf.protocol import DirectionName, IpVersion, Side
+from dutperf.protocol.base import DirectionName, IpVersion, Side
 
 if TYPE_CHECKING:
     from dutperf.model.cell import Cell

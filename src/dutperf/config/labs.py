@@ -9,7 +9,7 @@ from pydantic import Discriminator, Field, Tag
 
 from dutperf.errors import InputError
 from dutperf.model.fields import Name, Strict
-from dutperf.protocol import PortSpec
+from dutperf.protocol.port_messages import PortSpec
 from dutperf.visible import lab_name
 
 _OWN_NAME = re.compile("[A-Za-z0-9][A-Za-z0-9-]{0,15}")

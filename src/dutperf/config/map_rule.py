@@ -22,7 +22,8 @@ from pydantic import AfterValidator, Field, model_validator
 
 from dutperf.model.fields import KeyedError, Strict
 from dutperf.model.hosts import AddressSet, BitField
-from dutperf.protocol import FieldCopy, FieldVariation, FollowingBits
+from dutperf.protocol.stream_messages import FieldCopy, FieldVariation
+from dutperf.protocol.stream_parts import FollowingBits
 
 _INTERFACE_ID = 64
 _IPV4_PLACE = 80

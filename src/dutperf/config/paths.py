@@ -19,7 +19,7 @@ from dutperf.model.frames import translates
 from dutperf.model.hosts import AddressSet, BitField, number
 from dutperf.model.specs import OutageSpec
 from dutperf.model.traffic import PortPattern
-from dutperf.protocol import DirectionName, Side, port_name
+from dutperf.protocol.base import DirectionName, Side, port_name
 from dutperf.protocol.stream_parts import differing_bits
 
 if TYPE_CHECKING:  # compat has no use for it, and its commands start fast

@@ -17,7 +17,7 @@ from dutperf.model.procedure_keys import StreamKeys, Tagging, TimedStreamKeys
 from dutperf.model.rate_specs import RateSearchKeys, ThroughputSpec
 from dutperf.model.specs import ConnectionRateSpec, ProcedureSpec
 from dutperf.model.stateful_keys import RateKeys, Stateful
-from dutperf.protocol import foreground_frames
+from dutperf.protocol.stream_messages import foreground_frames
 
 
 def check_load(cell: Cell) -> None:

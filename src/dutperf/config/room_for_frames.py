@@ -17,7 +17,8 @@ from dutperf.model.cell import Cell
 from dutperf.model.fields import KeyedError
 from dutperf.model.procedure_keys import Direction
 from dutperf.model.traffic import Traffic
-from dutperf.protocol import IpVersion, Side, header_bytes
+from dutperf.protocol.base import IpVersion, Side
+from dutperf.protocol.headers import header_bytes
 
 # Frames that the device cuts into pieces: links of different MTUs (RFC 2544 9.4).
 #

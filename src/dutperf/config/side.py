@@ -27,17 +27,8 @@ from dutperf.model.fields import (
     Strict,
     dotted,
 )
-from dutperf.protocol import (
-    MAX_PAIRS,
-    Encapsulation,
-    IpVersion,
-    Mac,
-    Side,
-    WhenFull,
-    mpls_bytes,
-    port_name,
-    vlan_bytes_of_mtu,
-)
+from dutperf.protocol.base import MAX_PAIRS, IpVersion, Mac, Side, WhenFull, port_name
+from dutperf.protocol.headers import Encapsulation, mpls_bytes, vlan_bytes_of_mtu
 
 _VERSIONS: tuple[IpVersion, ...] = (4, 6)
 

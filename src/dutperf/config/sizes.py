@@ -27,7 +27,8 @@ from dutperf.model.frames import (
 from dutperf.model.procedure_keys import Direction
 from dutperf.model.stateful_keys import ConnectionKeys
 from dutperf.model.traffic import Traffic
-from dutperf.protocol import IpVersion, Side, minimum_frame_size
+from dutperf.protocol.base import IpVersion, Side
+from dutperf.protocol.stream_messages import minimum_frame_size
 
 HEADER_DIFFERENCE_BYTES = 20
 _SIDES: tuple[Side, Side] = ("left", "right")

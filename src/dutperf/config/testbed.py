@@ -21,7 +21,7 @@ from dutperf.config.side import (
 )
 from dutperf.errors import SetupError
 from dutperf.model.fields import KeyedError, MaybeSecret, Name, Secret, Strict
-from dutperf.protocol import IpVersion, Side
+from dutperf.protocol.base import IpVersion, Side
 
 COMMUNITY_VARIABLE = "DUTPERF_SNMP_COMMUNITY"
 """Where a stored campaign looks for a community that its testbed's file had itself."""

@@ -19,7 +19,7 @@ from dutperf.model.fields import dotted
 from dutperf.model.frames import translates
 from dutperf.model.hosts import AddressSet
 from dutperf.model.specs import ConnectionRateSpec, LatencySpec
-from dutperf.protocol import IpVersion
+from dutperf.protocol.base import IpVersion
 from dutperf.standards import Conformance, Deviation
 
 _BENCHMARK_NETWORKS = {

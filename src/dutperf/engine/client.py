@@ -19,22 +19,23 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 from pydantic import Field, ValidationError
 
 from dutperf.errors import EngineError
-from dutperf.protocol import (
+from dutperf.protocol.base import Message
+from dutperf.protocol.methods import (
     PROTOCOL_VERSION,
     ErrorObject,
     HelloResult,
-    Message,
+    PreviewParams,
+    PreviewResult,
+)
+from dutperf.protocol.port_messages import (
     NeighboursParams,
     NeighboursResult,
     PortsOpenParams,
     PortSpec,
     PortsResult,
-    PreviewParams,
-    PreviewResult,
-    TrialProgress,
-    TrialRequest,
-    TrialResult,
 )
+from dutperf.protocol.result_messages import TrialResult
+from dutperf.protocol.trial_messages import TrialProgress, TrialRequest
 
 # The one way to measure anything: ``Measurer.measure(trial)``.
 

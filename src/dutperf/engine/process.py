@@ -22,7 +22,7 @@ from dutperf.engine.client import Ending, Engine, last_log_line
 from dutperf.errors import EngineError, InputError, SetupError
 from dutperf.plain_files import append_plain
 from dutperf.programs import ends_within, find_engine
-from dutperf.protocol import TrialResult
+from dutperf.protocol.result_messages import TrialResult
 
 # Which CPUs there are: those of the machine, not only those of the shell.
 

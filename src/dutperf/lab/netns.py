@@ -22,7 +22,7 @@ from dutperf.errors import SetupError
 from dutperf.programs import feed, in_namespace
 
 if TYPE_CHECKING:
-    from dutperf.protocol import Side
+    from dutperf.protocol.base import Side
 
 
 NAMESPACES = ("tester", "dut", "dut2")

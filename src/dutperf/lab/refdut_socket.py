@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from dutperf.errors import InputError, SetupError
 from dutperf.lab.asking import ask
 from dutperf.plain_files import read_plain
-from dutperf.protocol import DirectionName
+from dutperf.protocol.base import DirectionName
 
 # How many frames wait in the known-answer device before it drops one: as it was told.
 #

@@ -13,7 +13,7 @@ from dutperf.model.procedure_keys import Direction, ProcedureKeys, StreamKeys
 from dutperf.model.specs import ProcedureSpec
 from dutperf.model.stateful_keys import Stateful
 from dutperf.model.traffic import Traffic
-from dutperf.protocol import MAX_PAIRS
+from dutperf.protocol.base import MAX_PAIRS
 
 Spec = TypeVar("Spec", bound=ProcedureKeys)
 

@@ -15,7 +15,8 @@ from pydantic import (
 )
 
 from dutperf.model.fields import Short, Strict
-from dutperf.protocol import FrameSize, IpVersion, Side
+from dutperf.protocol.base import IpVersion, Side
+from dutperf.protocol.stream_messages import FrameSize
 
 ALL_SIZES = "all"
 

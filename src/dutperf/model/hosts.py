@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import Field, model_validator
 
 from dutperf.model.fields import Short, Strict
-from dutperf.protocol import FieldVariation, IpVersion, Side
+from dutperf.protocol.base import IpVersion, Side
+from dutperf.protocol.stream_messages import FieldVariation
 
 Mode = Literal["increasing", "decreasing", "random"]
 

@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal, NamedTuple, Self
 from pydantic import Field, PlainValidator, WithJsonSchema, model_validator
 
 from dutperf.model.fields import GoalSpec, Strict
-from dutperf.protocol import RateStep
+from dutperf.protocol.stream_messages import RateStep
 
 _STEPS = 100
 """Of a ramp or a sine: one percent, or less, from one to the next."""

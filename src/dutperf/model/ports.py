@@ -12,7 +12,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from dutperf.model.fields import Short, Strict
-from dutperf.protocol import DirectionName, FieldVariation
+from dutperf.protocol.base import DirectionName
+from dutperf.protocol.stream_messages import FieldVariation
 
 PortMode = Literal["fixed", "increasing", "decreasing", "random"]
 PortNumber = Annotated[int, Field(ge=0, le=65535)]

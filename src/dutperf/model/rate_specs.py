@@ -46,7 +46,7 @@ from dutperf.model.procedure_keys import (
     told,
 )
 from dutperf.model.traffic import DEFAULT_GROUP, Traffic
-from dutperf.protocol import MAX_TIMEOUTS
+from dutperf.protocol.trial_messages import MAX_TIMEOUTS
 from dutperf.stats import LOOKS
 
 # Keys of procedures that count losses: a frame that is too late may be one.

@@ -21,7 +21,7 @@ from pydantic import AfterValidator, Field, field_validator
 from dutperf.model.fields import KeyedError, OneOrMore, Strict, repeated
 from dutperf.model.hosts import Addresses
 from dutperf.model.loads import ConnectionRate, RateReference, parse_rate_reference
-from dutperf.protocol import DirectionName, Side
+from dutperf.protocol.base import DirectionName, Side
 from dutperf.protocol.stream_parts import MAX_COMBINATIONS, ExpectedAddresses
 
 SOURCE_PORTS = "10000-49999"

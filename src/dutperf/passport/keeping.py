@@ -20,7 +20,7 @@ from dutperf.engine.process import choose_hugepages
 from dutperf.errors import InputError, SetupError
 from dutperf.plain_files import read_plain
 from dutperf.programs import find_engine
-from dutperf.protocol import Side
+from dutperf.protocol.base import Side
 from dutperf.results.environment import computer
 from dutperf.results.passport import Passport, PassportOwner
 from dutperf.results.storage import storing, write_atomically

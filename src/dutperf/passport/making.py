@@ -34,7 +34,7 @@ from dutperf.passport.measuring import (
     cell_of,
 )
 from dutperf.procedures.passport_use import MOST_CONNECTIONS, costly, features, sent_by
-from dutperf.protocol import IpVersion
+from dutperf.protocol.base import IpVersion
 from dutperf.results.environment import collect_environment
 from dutperf.results.passport import Passport, PassportEntry, Sent
 from dutperf.results.units import duration, in_unit

@@ -27,7 +27,7 @@ from dutperf.procedures.stateful.establishing import Establishing, fastest, stat
 from dutperf.procedures.stateful.phased import trials_of
 from dutperf.procedures.tester_limit import with_probed
 from dutperf.procedures.trials import Ask, DeviceTrials
-from dutperf.protocol import DirectionResult, Histogram
+from dutperf.protocol.result_messages import DirectionResult, Histogram
 from dutperf.results.environment import PortRecord
 from dutperf.results.passport import PassportDelay, PassportEntry, PassportLag, Sent
 from dutperf.results.trial_record import TrialRecord

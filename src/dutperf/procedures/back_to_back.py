@@ -44,7 +44,8 @@ from dutperf.procedures.trials import (
     is_hopeless,
     no_rate_helps,
 )
-from dutperf.protocol import Reason, TrialRequest, TrialResult, Verdict, VerdictKind
+from dutperf.protocol.result_messages import Reason, TrialResult, Verdict, VerdictKind
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results.bounds import Overall, averaged, valued
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import Derived, RepeatResult

@@ -23,7 +23,9 @@ from dutperf.model.rate_specs import RateSearchKeys
 from dutperf.procedures.events import OnEvent
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.trials import Ask, Trials
-from dutperf.protocol import RateStep, Reason, TrialRequest, TrialResult, Verdict
+from dutperf.protocol.result_messages import Reason, TrialResult, Verdict
+from dutperf.protocol.stream_messages import RateStep
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import Derived
 from dutperf.results.trial_record import TrialRecord

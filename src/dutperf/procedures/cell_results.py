@@ -26,7 +26,9 @@ from dutperf.model.traffic import Traffic
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import least_rate_of
 from dutperf.procedures.trials import distinct
-from dutperf.protocol import GENERATOR, DirectionName, Reason, VerdictKind
+from dutperf.protocol.base import DirectionName
+from dutperf.protocol.result_messages import Reason, VerdictKind
+from dutperf.protocol.stream_messages import GENERATOR
 from dutperf.results.bounds import Overall, overall
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import (

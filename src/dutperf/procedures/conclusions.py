@@ -15,7 +15,7 @@ from dutperf.procedures.loss_criterion import goal_words, judged_by
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import Evidence, least_rate_of, repeats_of
 from dutperf.procedures.trials import is_final, was_disturbed
-from dutperf.protocol import Reason, VerdictKind
+from dutperf.protocol.result_messages import Reason, VerdictKind
 from dutperf.results.bounds import Overall, valued
 from dutperf.results.details import DelayRecord, Measure
 from dutperf.results.rate_results import (

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dutperf import packets
 from dutperf.model.cell import Cell
 from dutperf.packets import read_udp
-from dutperf.protocol import Announcement, DirectionName
+from dutperf.protocol.base import DirectionName
+from dutperf.protocol.trial_messages import Announcement
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import BesideCount, ManagementCount
 from dutperf.results.trial_record import TrialRecord

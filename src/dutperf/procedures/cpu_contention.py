@@ -29,16 +29,16 @@ from dutperf.procedures.loss_criterion import (
     missing_but_damaged,
     own_drops,
 )
-from dutperf.protocol import (
+from dutperf.protocol.result_messages import (
     DirectionResult,
     PortReport,
     Reason,
     ReasonCode,
-    TrialRequest,
     TrialResult,
     Verdict,
     VerdictKind,
 )
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results.trial_record import DeviceCpu, DeviceDrops, TrialRecord
 from dutperf.results.units import about
 from dutperf.standards import Deviation

@@ -33,7 +33,7 @@ from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.method import Method, OnStreams
 from dutperf.procedures.stall_filter import moved, rejudged_by
 from dutperf.procedures.trials import Ask, Trials, distinct
-from dutperf.protocol import (
+from dutperf.protocol.result_messages import (
     DirectionResult,
     Histogram,
     StreamResult,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dutperf.model.cell import Cell
-from dutperf.protocol import TrialProgress
+from dutperf.protocol.trial_messages import TrialProgress
 from dutperf.results.model import CellResult, ResultsFile
 from dutperf.results.trial_record import TrialRecord
 

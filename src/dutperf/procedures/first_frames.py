@@ -12,7 +12,7 @@ from dutperf.config.sizes import cell_versions, most_header_bytes, smallest_size
 from dutperf.model.cell import Cell
 from dutperf.procedures.events import Notice
 from dutperf.procedures.trials import ATTEMPTS, Ask, DeviceTrials, no_rate_helps
-from dutperf.protocol import (
+from dutperf.protocol.result_messages import (
     DirectionResult,
     PortReport,
     Reason,

@@ -31,7 +31,7 @@ from dutperf.procedures.trials import (
     is_final,
     no_rate_helps,
 )
-from dutperf.protocol import Reason, StreamResult, TrialResult
+from dutperf.protocol.result_messages import Reason, StreamResult, TrialResult
 from dutperf.results.bounds import valued
 from dutperf.results.details import FrameCount
 from dutperf.results.model import CellResult, is_by_the_book

@@ -38,7 +38,7 @@ from dutperf.procedures.trials import (
     distinct,
     no_rate_helps,
 )
-from dutperf.protocol import Reason, TrialResult
+from dutperf.protocol.result_messages import Reason, TrialResult
 from dutperf.results.bounds import spread_of
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import LoadPoint, RepeatResult

@@ -10,13 +10,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from dutperf import stats
-from dutperf.protocol import (
-    DirectionName,
-    DirectionResult,
-    PortReport,
-    TrialRequest,
-    TrialResult,
-)
+from dutperf.protocol.base import DirectionName
+from dutperf.protocol.result_messages import DirectionResult, PortReport, TrialResult
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results.rate_results import DirectionLoss, TimeoutLoss
 
 if TYPE_CHECKING:  # compat has no use for them, and its commands start fast

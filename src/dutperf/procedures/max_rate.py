@@ -18,13 +18,9 @@ from dutperf.config.sizes import mean_frame_size
 from dutperf.errors import InputError
 from dutperf.line_rate import line_rate_fps
 from dutperf.model.cell import Cell
-from dutperf.protocol import (
-    Headed,
-    PortsResult,
-    Side,
-    bytes_before_ip,
-    bytes_of_mtu,
-)
+from dutperf.protocol.base import Side
+from dutperf.protocol.headers import Headed, bytes_before_ip, bytes_of_mtu
+from dutperf.protocol.port_messages import PortsResult
 from dutperf.results import BoundCause
 from dutperf.results.environment import WITHOUT_MEDIUM
 

@@ -29,7 +29,7 @@ from dutperf.procedures.trials import (
     no_rate_helps,
     was_held_back,
 )
-from dutperf.protocol import Reason, TrialResult, Verdict
+from dutperf.protocol.result_messages import Reason, TrialResult, Verdict
 from dutperf.results.trial_record import TrialRecord
 from dutperf.search import Goal, Outcome, Resolution, Step, Verification
 from dutperf.search.mlr import least_rate_fps

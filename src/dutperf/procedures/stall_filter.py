@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from dutperf.protocol import (
+from dutperf.protocol.result_messages import (
     NOTHING,
     DirectionResult,
     Histogram,

@@ -19,13 +19,10 @@ from dutperf.model.cell import Cell
 from dutperf.procedures.max_rate import MaxRate, highest_rate, is_probed, mean_wire_size
 from dutperf.procedures.searching import offered_fps, outcome
 from dutperf.procedures.trials import ATTEMPTS, Ask, DeviceTrials, Trials, no_rate_helps
-from dutperf.protocol import (
-    DirectionName,
-    Side,
-    TrialRequest,
-    TrialResult,
-    bytes_before_ip,
-)
+from dutperf.protocol.base import DirectionName, Side
+from dutperf.protocol.headers import bytes_before_ip
+from dutperf.protocol.result_messages import TrialResult
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import CellResult, Media, PortRecord
 from dutperf.results.rate_results import WireRate
 from dutperf.search.search_types import attempted, sender_limit_fps, tells_nothing

@@ -54,9 +54,9 @@ from dutperf.procedures.trials import (
     is_hopeless,
     no_rate_helps,
 )
-from dutperf.protocol import (
+from dutperf.protocol.base import DirectionName
+from dutperf.protocol.result_messages import (
     Damage,
-    DirectionName,
     DirectionResult,
     StreamResult,
     TrialResult,

@@ -15,7 +15,8 @@ from dutperf.config.hooks import Hook, Hooks
 from dutperf.model.cell import Cell
 from dutperf.procedures.events import OnEvent
 from dutperf.procedures.stall_filter import Rejudge
-from dutperf.protocol import Reason, TrialRequest, TrialResult, Verdict, VerdictKind
+from dutperf.protocol.result_messages import Reason, TrialResult, Verdict, VerdictKind
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results.trial_record import HookMoment, HookRun, TrialRecord, TrialRole
 
 # What the procedures make of a trial's verdict.

@@ -12,13 +12,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from dutperf.protocol import (
-    METHODS,
-    PROTOCOL_VERSION,
-    ErrorObject,
-    Message,
-    TrialProgress,
-)
+from dutperf.protocol.base import Message
+from dutperf.protocol.methods import METHODS, PROTOCOL_VERSION, ErrorObject
+from dutperf.protocol.trial_messages import TrialProgress
 
 DEFAULT_DIRECTORY = Path("protocol/schema")
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from dutperf.protocol import TagPlan
+from dutperf.protocol.trial_messages import TagPlan
 
 _WORD = 2**64 - 1
 _STEP, _MIX1, _MIX2 = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB

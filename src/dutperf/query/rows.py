@@ -6,13 +6,8 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
-from dutperf.protocol import (
-    BesideResult,
-    DirectionName,
-    Histogram,
-    Side,
-    StreamResult,
-)
+from dutperf.protocol.base import DirectionName, Side
+from dutperf.protocol.result_messages import BesideResult, Histogram, StreamResult
 from dutperf.query.figures import (
     StoredFigure,
     device_of,

@@ -14,7 +14,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 from dutperf import __version__
 from dutperf.config import Testbed
 from dutperf.errors import InputError
-from dutperf.protocol import TrialProgress
+from dutperf.protocol.trial_messages import TrialProgress
 from dutperf.results import CellResult, Environment, TrialRecord
 from dutperf.results.storage import parse_object
 from dutperf.results.stored import Stored

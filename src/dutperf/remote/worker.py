@@ -16,7 +16,8 @@ from dutperf import busy
 from dutperf.config import PlannedTestbed, Testbed
 from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.errors import InputError, SetupError
-from dutperf.protocol import TrialRequest, TrialResult
+from dutperf.protocol.result_messages import TrialResult
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.remote.security import Certificates
 from dutperf.remote.task import Workshop, measure_ticket
 from dutperf.remote.wire import Call, Hello, Line, Reply, connect

@@ -20,7 +20,7 @@ from hdrh.histogram import HdrHistogram
 
 from dutperf.charts.delay_views import streams_of
 from dutperf.errors import InputError
-from dutperf.protocol import DirectionResult, Histogram, StreamResult
+from dutperf.protocol.result_messages import DirectionResult, Histogram, StreamResult
 from dutperf.report.source import read_source
 from dutperf.results import TrialRecord
 from dutperf.results.storage import storing, write_atomically

@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Any
 
 from dutperf.model.procedure_keys import TimedStreamKeys
-from dutperf.protocol import Reason
+from dutperf.protocol.result_messages import Reason
 from dutperf.results.details import Measure
 from dutperf.results.model import CellResult, NotMeasured
 from dutperf.results.rate_results import (

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from dutperf.protocol import DirectionName
+from dutperf.protocol.base import DirectionName
 from dutperf.results.rate_results import Bound, Spread
 from dutperf.results.stored import Stored
 from dutperf.results.trial_record import StreamName

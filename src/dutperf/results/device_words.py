@@ -9,14 +9,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from dutperf.protocol import (
-    DirectionName,
+from dutperf.protocol.base import DirectionName
+from dutperf.protocol.result_messages import (
     IcmpMessages,
     Inspected,
-    StreamRequest,
     StreamResult,
     TrialResult,
 )
+from dutperf.protocol.stream_messages import StreamRequest
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import Finding
 from dutperf.results.trial_record import RoutingSession, TrialRecord

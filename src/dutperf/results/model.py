@@ -17,7 +17,7 @@ from dutperf import __version__
 from dutperf.catalogue import PROCEDURES, Family, ProcedureName, Unit
 from dutperf.model.cell import Cell
 from dutperf.model.rate_specs import LossKeys, RateSearchKeys
-from dutperf.protocol import Reason, VerdictKind
+from dutperf.protocol.result_messages import Reason, VerdictKind
 from dutperf.results.details import (
     Capacity,
     DelayRecord,

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from dutperf.protocol import IpVersion
+from dutperf.protocol.base import IpVersion
 from dutperf.results.stored import Stored
 
 NEAR_PERCENT = 90.0

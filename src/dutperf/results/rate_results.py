@@ -7,12 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from dutperf.catalogue import Unit
-from dutperf.protocol import (
-    Damage,
-    DirectionName,
-    Reason,
-    VerdictKind,
-)
+from dutperf.protocol.base import DirectionName
+from dutperf.protocol.result_messages import Damage, Reason, VerdictKind
 from dutperf.results.stored import Stored
 
 Bound = Annotated[

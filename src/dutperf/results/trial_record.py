@@ -7,13 +7,9 @@ from typing import Literal
 from pydantic import Field
 
 from dutperf.catalogue import ProcedureName
-from dutperf.protocol import (
-    IpVersion,
-    RoutingDaemonProtocol,
-    Side,
-    TrialRequest,
-    TrialResult,
-)
+from dutperf.protocol.base import IpVersion, RoutingDaemonProtocol, Side
+from dutperf.protocol.result_messages import TrialResult
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results.stored import Stored
 
 StreamName = Literal["foreground", "background"]

@@ -6,7 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import Protocol, TypeVar
 
-from dutperf.protocol import Damage, DirectionResult, Histogram, VerdictKind
+from dutperf.protocol.result_messages import (
+    Damage,
+    DirectionResult,
+    Histogram,
+    VerdictKind,
+)
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import (
     DamagedFrames,

@@ -20,7 +20,7 @@ from dutperf.config.testbed import Testbed
 from dutperf.errors import SetupError
 from dutperf.packets import Network
 from dutperf.programs import ends_within, feed
-from dutperf.protocol import Side
+from dutperf.protocol.base import Side
 from dutperf.routing.sessions import Host, Session, Told
 
 _START_S = 5.0

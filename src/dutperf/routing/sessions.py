@@ -13,7 +13,7 @@ from dutperf.config.testbed import Testbed
 from dutperf.model.cell import Cell
 from dutperf.model.hosts import AddressSet, BitField
 from dutperf.packets import Network
-from dutperf.protocol import IpVersion, RoutingDaemonProtocol, Side
+from dutperf.protocol.base import IpVersion, RoutingDaemonProtocol, Side
 
 # Which networks the device has to know for a cell's frames, and where they lie.
 

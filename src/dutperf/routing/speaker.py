@@ -22,7 +22,8 @@ from dutperf.config.testbed import Testbed
 from dutperf.errors import SetupError
 from dutperf.model.cell import Cell
 from dutperf.packets import Network
-from dutperf.protocol import Side, Tap
+from dutperf.protocol.base import Side
+from dutperf.protocol.port_messages import Tap
 from dutperf.results.trial_record import RoutingSession
 from dutperf.routing import bird
 from dutperf.routing.bird import configuration

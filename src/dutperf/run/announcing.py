@@ -19,7 +19,9 @@ from dutperf.packets import (
     rip_packets,
     udp_packet,
 )
-from dutperf.protocol import Announcement, IpVersion, Side, TrialRequest, TrialResult
+from dutperf.protocol.base import IpVersion, Side
+from dutperf.protocol.result_messages import TrialResult
+from dutperf.protocol.trial_messages import Announcement, TrialRequest
 from dutperf.routing.sessions import networks
 
 # Management queries: one as the first frame of each second of a trial (RFC 2544 11.2).

@@ -37,21 +37,21 @@ from dutperf.engine.process import (
 from dutperf.errors import EngineError, SetupError
 from dutperf.model.fields import dotted
 from dutperf.model.hosts import AddressSet, BitField
-from dutperf.protocol import (
+from dutperf.protocol.base import Driver, IpVersion, Side
+from dutperf.protocol.methods import (
     ERROR_ENVIRONMENT,
-    AddressRange,
-    Driver,
     HelloResult,
-    IpVersion,
+    PreviewParams,
+    PreviewResult,
+)
+from dutperf.protocol.port_messages import (
+    AddressRange,
     NeighboursParams,
     NeighboursResult,
     PortNeighbours,
     PortSpec,
     PortsResult,
-    PreviewParams,
-    PreviewResult,
     ResolvedNeighbour,
-    Side,
     Tap,
 )
 

@@ -17,7 +17,8 @@ from collections.abc import Callable, Sequence
 from dutperf.config.hooks import Hook, Hooks, SshHost
 from dutperf.errors import SetupError
 from dutperf.procedures.trials import RunHooks
-from dutperf.protocol import Reason, TrialProgress, TrialResult, Verdict
+from dutperf.protocol.result_messages import Reason, TrialResult, Verdict
+from dutperf.protocol.trial_messages import TrialProgress
 from dutperf.results.trial_record import HookMoment, HookRun, TrialRecord
 
 MOST_OUTPUT_BYTES = 64 * 1024

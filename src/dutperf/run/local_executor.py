@@ -42,7 +42,7 @@ from dutperf.procedures.tester_limit import (
     burst_peak,
     with_probed,
 )
-from dutperf.protocol import Reason
+from dutperf.protocol.result_messages import Reason
 from dutperf.results import (
     CellResult,
     Environment,

@@ -28,9 +28,11 @@ from dutperf.model.cell import Cell
 from dutperf.model.specs import TableCapacitySpec
 from dutperf.model.stateful_keys import Stateful
 from dutperf.plain_files import read_plain
-from dutperf.protocol import Reason, ReasonCode, StreamRequest, TrialRequest
 from dutperf.protocol.base import IpVersion
+from dutperf.protocol.result_messages import Reason, ReasonCode
+from dutperf.protocol.stream_messages import StreamRequest
 from dutperf.protocol.stream_parts import Tuples
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results.model import CellResult
 from dutperf.results.storage import storing, write_atomically
 from dutperf.results.stored import Stored

@@ -15,7 +15,10 @@ from dutperf.config.side import RingPort, SideConfig, alternately
 from dutperf.engine.process import start_engine
 from dutperf.errors import InputError
 from dutperf.model.cell import Cell
-from dutperf.protocol import PortSpec, PreviewParams, Side, TrialRequest
+from dutperf.protocol.base import Side
+from dutperf.protocol.methods import PreviewParams
+from dutperf.protocol.port_messages import PortSpec
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import Environment, TrialRecord
 from dutperf.run.engine_session import (
     EngineOpener,

@@ -13,7 +13,8 @@ from typing import Any
 from dutperf.errors import InputError
 from dutperf.model.cell import Cell
 from dutperf.procedures.trials import PASSED, Check
-from dutperf.protocol import TrialRequest, VerdictKind
+from dutperf.protocol.result_messages import VerdictKind
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results.environment import differences, listed
 from dutperf.results.trial_record import TrialRecord, TrialRole
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dutperf.procedures.loss_criterion import own_drops
-from dutperf.protocol import DirectionName, DirectionResult, TrialResult
+from dutperf.protocol.base import DirectionName
+from dutperf.protocol.result_messages import DirectionResult, TrialResult
 from dutperf.results.device_words import icmp_counts
 from dutperf.results.trial_record import TrialRecord
 from dutperf.stats.order import merged_histogram, percentile_bounds

@@ -15,21 +15,21 @@ from dutperf.model.cell import Cell
 from dutperf.model.hosts import AddressSet
 from dutperf.model.specs import FixedLoadKeys, IpdvSpec
 from dutperf.model.traffic import RANDOM_LABEL, Traffic
-from dutperf.protocol import (
-    DirectionName,
+from dutperf.protocol.base import DirectionName, Side
+from dutperf.protocol.headers import VlanTag
+from dutperf.protocol.stream_messages import (
     DirectionRequest,
     FieldCopy,
     FieldName,
     FieldVariation,
     Mix,
-    ReceivedEnd,
-    Record,
-    Side,
-    StreamPath,
     StreamRequest,
+)
+from dutperf.protocol.stream_parts import ReceivedEnd, StreamPath
+from dutperf.protocol.trial_messages import (
+    Record,
     TagPlan,
     TrialRequest,
-    VlanTag,
     series_interval_ns,
 )
 from dutperf.run.announcing import announcements

@@ -32,7 +32,8 @@ from dutperf.procedures.events import (
 )
 from dutperf.procedures.stateful.table_capacity import has_collapsed
 from dutperf.procedures.trials import ATTEMPTS, Ask, RunHooks, comes_and_goes
-from dutperf.protocol import Reason, TrialProgress, TrialRequest, TrialResult
+from dutperf.protocol.result_messages import Reason, TrialResult
+from dutperf.protocol.trial_messages import TrialProgress, TrialRequest
 from dutperf.results.trial_record import (
     DeviceCpu,
     DeviceDrops,

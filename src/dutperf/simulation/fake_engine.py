@@ -17,41 +17,40 @@ from typing import get_args
 
 from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.errors import EngineError
-from dutperf.protocol import (
+from dutperf.protocol.base import DirectionName, Driver, Side
+from dutperf.protocol.methods import (
     ERROR_ENVIRONMENT,
     ERROR_STATE,
-    GENERATOR,
     PROTOCOL_VERSION,
-    BesideResult,
-    Damage,
-    DirectionName,
-    DirectionRequest,
-    DirectionResult,
-    Driver,
-    DriverCounter,
     HelloResult,
-    Learn,
+    PreviewParams,
+    PreviewResult,
+)
+from dutperf.protocol.port_messages import (
+    DriverCounter,
     NeighboursParams,
     NeighboursResult,
     PortCounters,
-    PortReport,
     PortSpec,
     PortsResult,
     PortStatus,
-    PreviewParams,
-    PreviewResult,
+    ResolvedNeighbour,
+)
+from dutperf.protocol.result_messages import (
+    BesideResult,
+    Damage,
+    DirectionResult,
+    PortReport,
     Reason,
     ReasonCode,
-    ResolvedNeighbour,
-    Side,
     Silence,
     StreamResult,
-    TableResult,
-    TrialProgress,
-    TrialRequest,
     TrialResult,
     Verdict,
 )
+from dutperf.protocol.stream_messages import GENERATOR, DirectionRequest
+from dutperf.protocol.stream_parts import Learn, TableResult
+from dutperf.protocol.trial_messages import TrialProgress, TrialRequest
 from dutperf.simulation.loads_over_time import (
     Arrivals,
     absent,

@@ -10,7 +10,8 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from dutperf.protocol import DirectionRequest, Silence
+from dutperf.protocol.result_messages import Silence
+from dutperf.protocol.stream_messages import DirectionRequest
 from dutperf.simulation.schedule import rounds
 from dutperf.simulation.simulated_devices import Dut
 

@@ -6,8 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dutperf.protocol import DirectionRequest, RateStep
-from dutperf.protocol.stream_messages import MAX_FRAMES
+from dutperf.protocol.stream_messages import MAX_FRAMES, DirectionRequest, RateStep
 
 
 @dataclass(frozen=True)

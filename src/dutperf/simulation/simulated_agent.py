@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from dutperf import packets
 from dutperf.packets import Datagram, read_udp, udp_packet
-from dutperf.protocol import Announcement, Answer, Side, TrialRequest
+from dutperf.protocol.base import Side
+from dutperf.protocol.result_messages import Answer
+from dutperf.protocol.trial_messages import Announcement, TrialRequest
 
 _HOPS = 64
 

@@ -19,24 +19,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from dutperf.protocol import (
+from dutperf.protocol.result_messages import (
     Damage,
-    DirectionRequest,
     Histogram,
     Inspected,
     LossRun,
-    Record,
     Series,
     SlowerThan,
-    StreamRequest,
     StreamResult,
-    Survival,
-    TagPlan,
     TagResult,
-    TrialRequest,
 )
-from dutperf.protocol.stream_parts import MAX_LOST_RANGES
+from dutperf.protocol.stream_messages import DirectionRequest, StreamRequest
+from dutperf.protocol.stream_parts import MAX_LOST_RANGES, Survival
 from dutperf.protocol.tagging import tagged_frames
+from dutperf.protocol.trial_messages import Record, TagPlan, TrialRequest
 from dutperf.simulation.schedule import Schedule
 
 Dut = Callable[[float, int], int]

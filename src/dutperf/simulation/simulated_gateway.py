@@ -17,13 +17,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dutperf.protocol import (
-    DirectionRequest,
-    Learn,
-    StreamRequest,
-    TableResult,
-    TrialRequest,
-)
+from dutperf.protocol.stream_messages import DirectionRequest, StreamRequest
+from dutperf.protocol.stream_parts import Learn, TableResult
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.simulation.loads_over_time import due_times
 
 Eviction = Literal["refuse", "oldest", "chunk", "random"]

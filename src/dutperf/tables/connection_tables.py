@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from dutperf.model.stateful_keys import bounds
-from dutperf.protocol import DirectionName, DirectionResult
+from dutperf.protocol.base import DirectionName
+from dutperf.protocol.result_messages import DirectionResult
 from dutperf.results.details import CapacityStep, TableLimits, TeardownRate
 from dutperf.tables.result_tables import ENDING, EXTREMES, PERCENTILES, title
 from dutperf.tables.subject import Subject

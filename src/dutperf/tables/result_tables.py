@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from dutperf.catalogue import PROCEDURES
-from dutperf.protocol import DirectionName
+from dutperf.protocol.base import DirectionName
 from dutperf.results import LoadPoint
 from dutperf.results.rate_results import DamageFigure
 from dutperf.results.units import in_unit

@@ -12,7 +12,8 @@ from dutperf.model.rate_specs import RateSearchKeys
 from dutperf.model.specs import LatencySpec, ProcedureSpec
 from dutperf.model.stateful_keys import Stateful
 from dutperf.model.traffic import Traffic
-from dutperf.protocol import DirectionName, DirectionRequest
+from dutperf.protocol.base import DirectionName
+from dutperf.protocol.stream_messages import DirectionRequest
 from dutperf.results import (
     CellResult,
     LoadPoint,

@@ -25,14 +25,14 @@ from dutperf.procedures.stateful.establishing import (
     forgotten_in_shadow,
     stateful_of,
 )
-from dutperf.protocol import (
+from dutperf.protocol.result_messages import (
     Reason,
     ReasonCode,
     Shadow,
-    TrialRequest,
     TrialResult,
     Verdict,
 )
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import CellResult, HookRun
 from dutperf.results.trial_record import HookMoment
 from dutperf.run.engine_session import neighbours

@@ -14,7 +14,7 @@ from dutperf.procedures.stateful.eviction_probe import (
     numbers_beyond,
     picture_of,
 )
-from dutperf.protocol import Survival
+from dutperf.protocol.stream_parts import Survival
 from dutperf.results.details import Picture
 from dutperf.results.trial_record import TrialRecord
 from dutperf.simulation.fake_engine import SimulatedNat

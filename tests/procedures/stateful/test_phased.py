@@ -16,7 +16,9 @@ from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.model.cell import Cell
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.stateful.connection_diagnosis import expired_reasons
-from dutperf.protocol import DirectionRequest, TrialRequest, TrialResult
+from dutperf.protocol.result_messages import TrialResult
+from dutperf.protocol.stream_messages import DirectionRequest
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import CellResult, TrialRecord
 from dutperf.run.estimate import estimate
 from dutperf.run.local_executor import measure_cell

@@ -12,7 +12,7 @@ from planning import Recording, cell, spoilt
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.stateful.connection_rate import measure_connection_rate
 from dutperf.procedures.stateful.establishing import Loss, queue_of, too_short
-from dutperf.protocol import ReasonCode
+from dutperf.protocol.result_messages import ReasonCode
 from dutperf.results import CellResult
 from dutperf.search import Resolution
 from dutperf.simulation.fake_engine import SimulatedNat, fixed

@@ -19,7 +19,8 @@ from dutperf.procedures.stateful.table_capacity import (
     search_of,
     step_words,
 )
-from dutperf.protocol import Reason, ReasonCode, TrialRequest, TrialResult, Verdict
+from dutperf.protocol.result_messages import Reason, ReasonCode, TrialResult, Verdict
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import CellResult
 from dutperf.search import Outcome
 from dutperf.search.capacity import CapacityResult, CapacityStep, Held

@@ -10,7 +10,7 @@ from dutperf.config import Campaign, expand
 from dutperf.errors import InputError
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.stateful.teardown_rate import measure_teardown_rate
-from dutperf.protocol import ReasonCode
+from dutperf.protocol.result_messages import ReasonCode
 from dutperf.results import CellResult
 from dutperf.simulation.fake_engine import FakeEngine, SimulatedNat, perfect
 

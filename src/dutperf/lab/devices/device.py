@@ -27,7 +27,7 @@ from dutperf.errors import SetupError
 from dutperf.lab import description, device_cpu, machine, netns, topology
 from dutperf.lab.netns import CHAIN, NAMESPACES, TESTER, named
 from dutperf.lab.state import LabState, StateFile
-from dutperf.protocol import Side
+from dutperf.protocol.base import Side
 
 if TYPE_CHECKING:
     from dutperf.lab.cpus import CpuPlan

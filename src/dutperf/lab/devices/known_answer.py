@@ -74,7 +74,8 @@ from dutperf.lab.refdut_socket import (
 )
 from dutperf.lab.state import StateFile
 from dutperf.programs import find_engine
-from dutperf.protocol import Encapsulation, Side, VlanTag
+from dutperf.protocol.base import Side
+from dutperf.protocol.headers import Encapsulation, VlanTag
 
 PROGRAM = "dutperf-refdut"
 RING_FRAMES = 4096

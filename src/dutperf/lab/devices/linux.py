@@ -66,7 +66,7 @@ from dutperf.lab.devices.device import (
 from dutperf.lab.netns import DUT
 from dutperf.lab.state import StateFile
 from dutperf.programs import in_namespace
-from dutperf.protocol import Side
+from dutperf.protocol.base import Side
 
 # Addresses of devices with two ports on each side (RFC 2544 16).
 #

@@ -41,7 +41,7 @@ from dutperf.lab.netns import named
 from dutperf.lab.processes import PROC, Process, Programs
 from dutperf.lab.state import ChangedSetting, StateFile
 from dutperf.programs import feed
-from dutperf.protocol import Side
+from dutperf.protocol.base import Side
 
 RUN = "ovs"
 """Where Open vSwitch has its files, below the DUT's directory."""

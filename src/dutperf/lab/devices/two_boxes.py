@@ -33,7 +33,7 @@ from dutperf.lab.devices.translators import (
 )
 from dutperf.lab.netns import CHAIN
 from dutperf.lab.topology import INNER_MTU
-from dutperf.protocol import Side
+from dutperf.protocol.base import Side
 
 # ``4in6``: IPv4 in IPv6 (RFC 2473), the data plane of DS-Lite (RFC 6333).
 #

@@ -38,7 +38,7 @@ from dutperf.lab.devices.device import (
 from dutperf.lab.devices.linux import LINUX_ROUTER, ROUTER_SYSCTLS
 from dutperf.lab.processes import PROC, Programs
 from dutperf.lab.state import StateFile
-from dutperf.protocol import Side
+from dutperf.protocol.base import Side
 
 RUN = "vm"
 """Where the virtual machine has its files, below the DUT's directory."""

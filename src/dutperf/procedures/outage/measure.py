@@ -33,7 +33,7 @@ from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.method import Method, OnStreams, Section
 from dutperf.procedures.outage import show
 from dutperf.procedures.trials import Ask, Trials
-from dutperf.protocol import (
+from dutperf.protocol.result_messages import (
     DirectionResult,
     Reason,
     TrialResult,

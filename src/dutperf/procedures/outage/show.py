@@ -10,9 +10,7 @@ from dutperf.charts.cells import CellView
 from dutperf.charts.chart import Figure
 from dutperf.charts.time_charts import marked, time_charts, upright
 from dutperf.procedures.method import Panel
-from dutperf.protocol import (
-    DirectionName,
-)
+from dutperf.protocol.base import DirectionName
 from dutperf.results.details import Action, DirectionOutage, Outage, OutageTime
 from dutperf.tables.result_tables import ENDING, EXTREMES, TRAFFIC, TRIAL_TIME, title
 from dutperf.tables.subject import Subject

@@ -10,7 +10,8 @@ from dutperf.config.phase2 import USABLE_PORTS, Timing
 from dutperf.model.stateful_keys import Stateful
 from dutperf.procedures.events import Notice
 from dutperf.procedures.trials import DeviceTrials
-from dutperf.protocol import Reason, StreamRequest, StreamResult, TrialResult
+from dutperf.protocol.result_messages import Reason, StreamResult, TrialResult
+from dutperf.protocol.stream_messages import StreamRequest
 from dutperf.results.trial_record import HookRun, TrialRecord
 from dutperf.stats.survival import Ranges, in_both, survivors
 

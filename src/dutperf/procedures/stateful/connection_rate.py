@@ -37,7 +37,7 @@ from dutperf.procedures.stateful.establishing import (
 )
 from dutperf.procedures.stateful.eviction_probe import SLOW_PER_S, probe_eviction
 from dutperf.procedures.trials import ATTEMPTS, DeviceTrials, no_rate_helps
-from dutperf.protocol import Reason, VerdictKind
+from dutperf.protocol.result_messages import Reason, VerdictKind
 from dutperf.results import bounds
 from dutperf.results.details import Eviction
 from dutperf.results.model import CellResult

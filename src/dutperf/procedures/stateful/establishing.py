@@ -41,16 +41,14 @@ from dutperf.procedures.trials import (
     fails_without_loss,
     no_rate_helps,
 )
-from dutperf.protocol import (
-    MAX_SERIES,
+from dutperf.protocol.result_messages import (
     Reason,
-    Record,
     Shadow,
-    TrialRequest,
     TrialResult,
     Verdict,
     VerdictKind,
 )
+from dutperf.protocol.trial_messages import MAX_SERIES, Record, TrialRequest
 from dutperf.results.trial_record import TrialRecord
 from dutperf.results.units import about
 from dutperf.search import Outcome, Resolution

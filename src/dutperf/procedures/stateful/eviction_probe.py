@@ -12,7 +12,8 @@ from dutperf.model.stateful_keys import Stateful
 from dutperf.procedures.searching import NoUseError
 from dutperf.procedures.stateful.establishing import Establishing, Opened
 from dutperf.procedures.trials import ATTEMPTS
-from dutperf.protocol import Survival, TrialResult
+from dutperf.protocol.result_messages import TrialResult
+from dutperf.protocol.stream_parts import Survival
 from dutperf.results.details import Eviction, Picture
 from dutperf.search.search_types import attempted
 from dutperf.stats.survival import Ranges, oldest_kind, survivors

@@ -30,7 +30,8 @@ from dutperf.procedures.stateful.connection_diagnosis import (
 )
 from dutperf.procedures.stateful.establishing import phase1, phase2, validation
 from dutperf.procedures.trials import Ask, DeviceTrials, Trials
-from dutperf.protocol import Reason, TrialRequest, Verdict
+from dutperf.protocol.result_messages import Reason, Verdict
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results.model import CellResult
 from dutperf.results.trial_record import TrialRecord
 

@@ -34,7 +34,7 @@ from dutperf.procedures.stateful.eviction_probe import (
     probe_eviction,
 )
 from dutperf.procedures.trials import ATTEMPTS, DeviceTrials, is_final, no_rate_helps
-from dutperf.protocol import Reason, TrialResult, VerdictKind
+from dutperf.protocol.result_messages import Reason, TrialResult, VerdictKind
 from dutperf.results import bounds
 from dutperf.results.details import Capacity, Eviction, TableLimits
 from dutperf.results.details import CapacityStep as StepRecord

@@ -31,7 +31,7 @@ from dutperf.procedures.trials import (
     fails_without_loss,
     no_rate_helps,
 )
-from dutperf.protocol import Reason, TrialResult, VerdictKind
+from dutperf.protocol.result_messages import Reason, TrialResult, VerdictKind
 from dutperf.results.details import CountAt, Expiry, TeardownRate
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import RepeatResult

@@ -27,17 +27,17 @@ from dutperf.procedures.method import Method, OnStreams, Section
 from dutperf.procedures.system_recovery import show
 from dutperf.procedures.tester_limit import reach_maximum
 from dutperf.procedures.trials import Ask, Trials
-from dutperf.protocol import (
+from dutperf.protocol.result_messages import (
     DirectionResult,
     LossRun,
-    RateStep,
     Reason,
     Shadow,
     Stall,
-    TrialRequest,
     TrialResult,
     Verdict,
 )
+from dutperf.protocol.stream_messages import RateStep
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results.bounds import averaged
 from dutperf.results.details import DirectionRecovery, Recovery, RecoveryTime
 from dutperf.results.model import CellResult

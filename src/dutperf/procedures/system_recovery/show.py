@@ -9,9 +9,7 @@ from typing import NamedTuple
 from dutperf.charts.cells import CellView
 from dutperf.charts.time_charts import marked, time_charts, upright
 from dutperf.procedures.method import Panel
-from dutperf.protocol import (
-    DirectionName,
-)
+from dutperf.protocol.base import DirectionName
 from dutperf.results.details import DirectionRecovery, Recovery, RecoveryTime
 from dutperf.results.trial_record import TrialRecord
 from dutperf.tables.result_tables import ENDING, EXTREMES, TRAFFIC, title
