@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "net/classify.h"
@@ -88,7 +89,7 @@ TEST_P(Routed, FramesForAnotherMacAreDropped) {
 // A group's MAC address stays; nobody has to be known beyond.
 TEST_P(Routed, FramesForAGroupAreForwarded) {
   const bool ipv4 = GetParam() == 4;
-  Bytes frame = test_frame(GetParam(), 10);
+  Bytes frame = frame_living(GetParam(), 10);
   const Bytes mac = ipv4 ? Bytes{0x01, 0x00, 0x5e, 0x7f, 0, 1} : Bytes{0x33, 0x33, 0, 0, 0, 1};
   std::copy(mac.begin(), mac.end(), frame.begin());
   const size_t to = ipv4 ? 14 + 16 : 14 + 24;
