@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from browsing import NEEDS_BROWSER, PATIENCE_MS, Visit
-from burst_sample import burst_results
+from burst_sample import bursts_and_a_group
 from connection_sample import RATES_PER_S, rate_results, stateful_results
 from hostile import NASTY, SHOWN, hostile_environment, hostile_results
 from playwright.sync_api import Browser, Page, expect
@@ -93,7 +93,7 @@ def delays_report(written: Written) -> Path:
 @pytest.fixture(scope="module")
 def bursts_report(written: Written) -> Path:
     """Back-to-back frames beside the throughput that their buffer is reckoned with."""
-    return written.of("bursts", burst_results())
+    return written.of("bursts", bursts_and_a_group())
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +137,7 @@ PAGES = {
     "timed_report": timed_results,
     "stateful_report": stateful_results,
     "delays_report": delay_results,
-    "bursts_report": burst_results,
+    "bursts_report": bursts_and_a_group,
     "recovery_report": recovery_results,
     "outage_report": outage_results,
 }

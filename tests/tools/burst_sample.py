@@ -23,6 +23,15 @@ def burst_results() -> ResultsFile:
     )
 
 
+def bursts_and_a_group() -> ResultsFile:
+    """The same, and a throughput of frames for a multicast group."""
+    return _results(
+        spec(procedure="throughput", trial_duration_s=10),
+        spec(procedure="back-to-back", repeats=2),
+        spec(procedure="multicast-throughput", trial_duration_s=10),
+    )
+
+
 def bursts_of_flows() -> ResultsFile:
     """The same bursts as one flow, and spread over four."""
     return _results(
