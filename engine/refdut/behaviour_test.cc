@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "net/testing/source_tree.h"
+
 namespace dutperf::refdut {
 namespace {
 
@@ -344,7 +346,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Behaviour, OfEveryExampleIsWhole) {
   size_t found = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(DUTPERF_EXAMPLES_DIR)) {
+  const std::filesystem::path tree = net::testing::source_tree();
+  for (const auto& entry : std::filesystem::directory_iterator(tree / "examples/known-answer")) {
     SCOPED_TRACE(entry.path());
     std::ifstream file(entry.path());
     const Behaviour behaviour = parse_behaviour(Json::parse(file));

@@ -6,12 +6,13 @@
 #include <string>
 
 #include "control/json.h"
+#include "net/testing/source_tree.h"
 
 namespace dutperf::control::testing {
 
 // A whole message as it stands on the wire, by file name without ".json".
 inline Json golden(const std::string& name) {
-  const std::string path = std::string(DUTPERF_GOLDEN_DIR) + "/" + name + ".json";
+  const std::string path = net::testing::source_tree() + "/protocol/golden/" + name + ".json";
   std::ifstream file(path);
   if (!file) throw std::runtime_error("cannot read " + path);
   return Json::parse(file);
