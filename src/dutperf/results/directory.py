@@ -52,6 +52,7 @@ from dutperf.results.storage import (
     load_versioned,
     parse_object,
     read_text,
+    remove_unfinished,
     stored_file,
     storing,
     write_atomically,
@@ -233,11 +234,13 @@ class ResultsDirectory:
             if not journal.begun:
                 header = _header(name, datetime.now(UTC))
                 journal.begin(header)
+                remove_unfinished(path)
                 told = f"{path} holds no trial yet: the run begins at its start"
                 return cls(path, journal, header.created_at, journal.trials(), (told,))
             contents = load_journal(path)
             _check_same(path, contents, name, campaign, reading)
             journal.mend(contents)
+            remove_unfinished(path)
         except BaseException:
             journal.close()
             raise

@@ -105,6 +105,17 @@ def unfinished(path: Path) -> Path:
     return path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
 
 
+_UNFINISHED = re.compile(r"\..+\.[0-9a-f]{16}\.new")
+
+
+def remove_unfinished(directory: Path) -> None:
+    """Remove what a killed writer left; nobody else may be writing there."""
+    with storing(directory), _opened(directory) as folder:
+        for name in filter(_UNFINISHED.fullmatch, os.listdir(folder)):  # noqa: PTH208 - no link's
+            with suppress(FileNotFoundError, IsADirectoryError):
+                os.unlink(name, dir_fd=folder)
+
+
 def create_exclusively(path: Path, text: str) -> None:
     """Write a new file, refusing to touch an existing one.
 
