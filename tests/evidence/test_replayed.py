@@ -114,6 +114,17 @@ def test_trials_of_a_second_are_not_sold_as_60(run: Path) -> None:
     assert any("duration_ns" in line for line in wrong(run)["replay"])
 
 
+def test_a_key_that_came_later_changes_nothing(run: Path) -> None:
+    """A cell that does not have it means what the key does not change."""
+    replaced(run, '"group":null,', "", "results.json")
+    assert wrong(run) == {}
+
+
+def test_but_one_that_said_something_is_missed(run: Path) -> None:
+    replaced(run, '"trial_duration_s":1.0,', "", "results.json")
+    assert any("trial_duration_s" in line for line in wrong(run)["replay"])
+
+
 def test_nor_if_the_requests_were_changed_too(run: Path) -> None:
     """Then the counts are of other trials."""
     test_trials_of_a_second_are_not_sold_as_60(run)

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from dutperf.config import Campaign, PlannedTestbed
 from dutperf.errors import InputError
+from dutperf.model.cell import Cell
 from dutperf.model.procedure_keys import SearchedKeys
 from dutperf.model.rate_specs import BackToBackSpec
 from dutperf.results import CellResult, ResultsFile, TrialRecord
@@ -70,6 +74,7 @@ def _differences(stored: Json, again: Json) -> Iterator[str]:
         if name not in made:
             yield f"{name}: the journal does not hold all of its trials"
             continue
+        cell = cell | {"cell": _as_now(cell.get("cell"))}
         yield from (f"{name}: {line}" for line in differences(made[name], cell))
     absent = {cell["id"] for cell in stored.get("not_measured", [])}
     yield from (f"{name} was measured" for name in made if name in absent)
@@ -78,6 +83,16 @@ def _differences(stored: Json, again: Json) -> Iterator[str]:
         if whole and stored.get(key, []) != again[key]:
             lines = differences({key: again[key]}, {key: stored.get(key, [])})
             yield from lines
+
+
+def _as_now(cell: object) -> object:
+    """What was asked for, with keys that it was stored without at what they mean then.
+
+    A key that came later changes nothing in a cell that does not have it.
+    """
+    with suppress(ValidationError):
+        return Cell.model_validate(cell).model_dump(mode="json")
+    return cell
 
 
 def begins_in_order(trials: Sequence[Json]) -> Iterator[str]:
