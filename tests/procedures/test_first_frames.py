@@ -11,7 +11,7 @@ from dutperf.config import Testbed
 from dutperf.config.side import InterfacePort
 from dutperf.protocol.result_messages import IcmpMessages, TrialResult
 from dutperf.protocol.trial_messages import TrialRequest
-from dutperf.results import ResultsFile, TrialRecord, load_results
+from dutperf.results import ResultsFile, TrialRecord
 from dutperf.simulation.fake_engine import Dut, FakeEngine, perfect, step
 
 CELLS = [
@@ -144,41 +144,6 @@ def test_each_cell_has_its_own_at_a_rate_that_is_allowed(tmp_path: Path) -> None
     assert sent == [100, 100]
     # They are none of the search's trials.
     assert [cell.repeats[0].trials for cell in results.cells] == [1, 1]
-
-
-def of_older_dutperf(path: Path, kept: int) -> None:
-    """Leaves ``kept`` trials in the journal, and none of those that come first."""
-    journal = path / "journal.jsonl"
-    header, *lines = journal.read_text().splitlines(keepends=True)
-    records = [TrialRecord.model_validate_json(line) for line in lines]
-    own = [r for r in records if r.role == "trial"][:kept]
-    told = [
-        record.model_copy(
-            update={
-                "number": number,
-                "request": record.request.model_copy(update={"trial_id": number}),
-            }
-        )
-        for number, record in enumerate(own, 1)
-    ]
-    journal.write_text(header + "".join(r.model_dump_json() + "\n" for r in told))
-    (path / "results.json").unlink()
-
-
-@pytest.mark.parametrize("kept", [1, 4])
-def test_the_run_of_a_dutperf_that_had_none_is_resumed(
-    tmp_path: Path, kept: int
-) -> None:
-    asked = campaign(spec(ip=[4, 6], frame_size=[128], resolution="5%"))
-    path = tmp_path / "run"
-    whole = Run(path, FakeEngine(step(300_000)))(asked)
-    of_older_dutperf(path, kept)
-    again = Run(path, FakeEngine(step(300_000)))
-    results = again.resume(asked)
-    assert [cell.median for cell in results.cells] == [c.median for c in whole.cells]
-    # The cell that had begun goes on; the next one begins as all do now.
-    assert [trial.cell for trial in first(results)] == ["throughput-ip6-128-both"]
-    assert load_results(path) == results
 
 
 class NeverCuts(FakeEngine):

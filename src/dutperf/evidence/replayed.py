@@ -74,8 +74,8 @@ def _differences(stored: Json, again: Json) -> Iterator[str]:
         if name not in made:
             yield f"{name}: the journal does not hold all of its trials"
             continue
-        cell = cell | {"cell": _as_now(cell.get("cell"))}
-        yield from (f"{name}: {line}" for line in differences(made[name], cell))
+        known = cell | {"cell": _as_now(cell.get("cell"))}
+        yield from (f"{name}: {line}" for line in differences(made[name], known))
     absent = {cell["id"] for cell in stored.get("not_measured", [])}
     yield from (f"{name} was measured" for name in made if name in absent)
     for key in ("scalability", "parts"):

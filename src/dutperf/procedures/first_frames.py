@@ -52,8 +52,6 @@ def try_first_frames(runner: DeviceTrials, cell: Cell, most_fps: int) -> list[Re
     Raises:
         EngineError, SetupError: see ``Trials.run``.
     """
-    if runner.goes_on_without("first_frames", cell):
-        return []
     silent: list[DirectionResult] = []
     for _ in range(_TRIES):
         result = _sent(runner, cell, min(RATE_FPS, most_fps))

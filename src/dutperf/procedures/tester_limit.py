@@ -152,7 +152,7 @@ def with_probed(
     Raises:
         EngineError, SetupError: see ``Trials.run``.
     """
-    if not cell.spec.up_to_maximum or not _is_probed(runner, cell, ports):
+    if not cell.spec.up_to_maximum or not _is_probed(cell, ports):
         return load
     if load.most:
         return replace(load, most=_probed(runner, cell, load.most))
@@ -173,14 +173,13 @@ def burst_peak(
     if cell.spec.up_to_maximum or cell.traffic.burst_frames is None:
         return load.most or load
     highest = at_line_rate(highest_rate(cell, ports), cell, ports)
-    if not _is_probed(runner, cell, ports):
+    if not _is_probed(cell, ports):
         return highest
     return _probed(runner, cell, highest)
 
 
-def _is_probed(runner: DeviceTrials, cell: Cell, ports: Sequence[PortRecord]) -> bool:
-    virtual = any(port.nominal for port in ports)
-    return virtual and is_probed(cell) and not runner.goes_on_without("probe", cell)
+def _is_probed(cell: Cell, ports: Sequence[PortRecord]) -> bool:
+    return is_probed(cell) and any(port.nominal for port in ports)
 
 
 def _probed(runner: DeviceTrials, cell: Cell, limit: MaxRate) -> MaxRate:

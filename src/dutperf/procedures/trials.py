@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 from dutperf.config.hooks import Hook, Hooks
 from dutperf.model.cell import Cell
@@ -118,7 +118,6 @@ def is_hopeless(record: TrialRecord) -> bool:
 Shape = Callable[[TrialRequest], TrialRequest]
 Afterwards = Callable[[TrialResult], list[HookRun]]
 RunHooks = Callable[[Sequence[Hook], HookMoment], list[HookRun]]
-Check = Literal["possible", "gone", "left_out"]
 
 PASSED: frozenset[VerdictKind] = frozenset({"pass"})
 
@@ -229,17 +228,10 @@ class DeviceTrials(Trials, Protocol):
         """
         ...
 
-    def check_of(self, record: TrialRecord) -> Check:
-        """Whether connections of ``record``, the trial before, can be checked.
+    def can_check(self) -> bool:
+        """Whether the connections of the trial before are there to be checked.
 
-        After a run that ended right after it they are ``gone``, and it is measured once
-        more. An older dutperf went on, and ``left_out`` the check.
-        """
-        ...
-
-    def goes_on_without(self, role: TrialRole, cell: Cell) -> bool:
-        """Whether the journal has trials of ``cell`` next, but none of ``role``.
-
-        So it is of a dutperf that did not make such trials yet.
+        After a run that ended right after it they are not, and it is measured once
+        more.
         """
         ...

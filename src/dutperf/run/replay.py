@@ -12,11 +12,11 @@ from typing import Any
 
 from dutperf.errors import InputError
 from dutperf.model.cell import Cell
-from dutperf.procedures.trials import PASSED, Check
+from dutperf.procedures.trials import PASSED
 from dutperf.protocol.result_messages import VerdictKind
 from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results.environment import differences, listed
-from dutperf.results.trial_record import TrialRecord, TrialRole
+from dutperf.results.trial_record import TrialRecord
 
 _TRIAL_IDS = 65535
 
@@ -98,20 +98,11 @@ class Replay:
             record = phase1()
         return record
 
-    def check_of(self, record: TrialRecord) -> Check:
+    def can_check(self) -> bool:
         """See ``DeviceTrials``."""
-        if not self.replaying:
-            measured = self.finished > len(self._stored)
-            return "possible" if measured else "gone"
-        following = self._stored[self.finished : self.finished + 2]
-        if following[0].role == "validation":
-            return "possible"
-        again = opens(following[0].request) and _is_same(following[-1:], record)
-        return "gone" if again else "left_out"
-
-    def goes_on_without(self, role: TrialRole, cell: Cell) -> bool:
-        """See ``DeviceTrials``."""
-        return self.is_of(cell) and self.next.role != role
+        if self.replaying:
+            return self.next.role == "validation"
+        return self.finished > len(self._stored)
 
     def is_of(self, cell: Cell) -> bool:
         """Whether the next trial is in the journal already, and one of ``cell``."""
@@ -121,13 +112,3 @@ class Replay:
 def opens(request: TrialRequest) -> bool:
     """Whether it is phase 1 of a stateful test."""
     return request.learn is not None and not request.learn.keep
-
-
-def _is_same(records: Sequence[TrialRecord], asked: TrialRecord) -> bool:
-    """Whether each of them is the trial that ``asked`` is, measured once more."""
-    keys = ("cell", "repeat", "load_fps", "role")
-    return all(
-        all(getattr(record, key) == getattr(asked, key) for key in keys)
-        and record.request.duration_ns == asked.request.duration_ns
-        for record in records
-    )

@@ -157,8 +157,7 @@ class TrialRunner:
         self.clock = clock
         self._replay = Replay(stored, elsewhere)
         self.opened = self._replay.opened
-        self.check_of = self._replay.check_of
-        self.goes_on_without = self._replay.goes_on_without
+        self.can_check = self._replay.can_check
         self._measurer = measurer
         self._testbed = testbed
         self._journal = journal

@@ -132,9 +132,8 @@ class PhasedTrials:
             return forgotten
         if not lost_answers(record, self._stateful) or self._were_alive(record):
             return []
-        check_is = self._runner.check_of(record)
-        if check_is != "possible":
-            return None if check_is == "gone" else []
+        if not self._runner.can_check():
+            return None
         reasons: list[Reason] = []
         checks: list[TrialRecord] = []
         for _ in range(_CHECKS):
