@@ -1,0 +1,56 @@
+"""What pages say that there is, and what is missing, against the lists of both."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from dutperf.catalogue import PROCEDURES, ProcedureName
+from dutperf.config.encapsulation import SideKind
+from dutperf.lab.devices import LABS
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def rows(page: str, first: str) -> list[list[str]]:
+    """Of the table whose first column is called ``first``."""
+    text = (DOCS / page).read_text()
+    table = re.search(rf"^\| {first} \|.*\n\|---.*\n((?:\|.*\n)+)", text, re.MULTILINE)
+    assert table, f"{page} has no table of {first}"
+    lines = table[1].splitlines()
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+@pytest.mark.parametrize("name", PROCEDURES)
+def test_conformance_names_each_procedure_and_where_it_is_defined(
+    name: ProcedureName,
+) -> None:
+    procedure = PROCEDURES[name]
+    own = " ".join(
+        cell
+        for title, *cells in rows("conformance.md", "procedure")
+        if title.startswith(procedure.title.lower())
+        for cell in cells
+    )
+    for rfc, section in procedure.sections.items():
+        assert re.search(rf"\b{rfc} {re.escape(section)}\b", own), (rfc, section)
+
+
+def test_labs_names_each_device_or_its_kin() -> None:
+    text = " ".join(name for name, *_ in rows("labs.md", "lab"))
+    for name in LABS:
+        parts = name.split("-")
+        endings = (f"`-{'-'.join(parts[at:])}`" for at in range(1, len(parts)))
+        kin = name.startswith("known-answer-") and "`known-answer` and its kin" in text
+        assert f"`{name}`" in text or kin or any(e in text for e in endings), name
+
+
+def test_limitations_deny_nothing_that_there_is() -> None:
+    known = {*PROCEDURES, *LABS, *get_args(SideKind)}
+    known |= {procedure.title.lower() for procedure in PROCEDURES.values()}
+    for missing, *_ in rows("limitations.md", "not there"):
+        denied = missing.lower().split(";")[0].removeprefix("labs of ")
+        assert not [name for name in known if denied.startswith(name)], missing
