@@ -14,12 +14,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from dutperf.cli.summary import STYLE
+from dutperf.procedures.side_by_side import side_by_side
 from dutperf.results import Measure, ResultsFile, load_results
 from dutperf.tables import Subject, subjects
 from dutperf.tables.delay_tables import delay_entry
 from dutperf.tables.table_model import Value
 
-ROUTER, FIREWALL = "linux-router", "linux-firewall"
+ROUTER = "linux-router"
 VERSIONS = {"4": "IPv4", "6": "IPv6"}
 LIKELY_NOISE_PERCENT = 10
 
@@ -28,8 +29,8 @@ def words(results: ResultsFile, directory: Path) -> Iterator[str]:
     """A line each; none where what it is about was not measured."""
     cells = list(subjects(results))
     rates = {key: cell for key, cell in _of(cells, "throughput") if cell.measured}
-    yield from _found(rates)
-    yield from _cost({key: cell for key, cell in rates.items() if not cell.doubt})
+    if told := list(_cost(cells)):
+        yield f"100 filters: {', '.join(told)}"
     yield from _in_doubt(rates)
     yield from _delays(cells)
     yield (
@@ -43,6 +44,19 @@ def words(results: ResultsFile, directory: Path) -> Iterator[str]:
     )
 
 
+def _cost(cells: list[Subject]) -> Iterator[str]:
+    """What the filters cost; nothing of a bound, and of what noise may be."""
+    found = side_by_side(cells)
+    for group in found.groups if found else ():
+        difference = group.bars[-1].difference
+        if (
+            difference
+            and difference.is_seen
+            and abs(difference.percent) > LIKELY_NOISE_PERCENT
+        ):
+            yield f"{group.label} {difference.words(STYLE)}".strip()
+
+
 def _of(
     cells: list[Subject], procedure: str
 ) -> Iterator[tuple[tuple[str, str], Subject]]:
@@ -50,37 +64,6 @@ def _of(
     for cell in cells:
         if cell.procedure == procedure and cell.cell:
             yield (cell.testbed, VERSIONS[str(cell.cell.ip)]), cell
-
-
-def _found(rates: dict[tuple[str, str], Subject]) -> Iterator[str]:
-    told = [
-        f"{device} {version} {cell.figure.text(STYLE)}"
-        + (f" ({cell.doubt})" if cell.doubt else "")
-        for (device, version), cell in rates.items()
-    ]
-    if told:
-        judged = next(iter(rates.values())).judged
-        how = f", {judged}" if judged else " without loss"
-        yield f"found: frames a second in each direction{how}: {', '.join(told)}"
-
-
-def _cost(rates: dict[tuple[str, str], Subject]) -> Iterator[str]:
-    """What the filters cost; nothing of a bound, and of what noise may be."""
-    told = []
-    for version in VERSIONS.values():
-        alone, filtered = rates.get((ROUTER, version)), rates.get((FIREWALL, version))
-        if not alone or not filtered or alone.is_bound or filtered.is_bound:
-            continue
-        if not alone.median or filtered.median is None:
-            continue
-        less = 100 * (1 - filtered.median / alone.median)
-        if less > LIKELY_NOISE_PERCENT:
-            told.append(f"{less:.0f} % of its {version} rate")
-    if told:
-        yield (
-            f"means: 100 filters cost this router {' and '.join(told)}; beyond that "
-            "rate it drops frames, and the report's loss curves show how many"
-        )
 
 
 def _in_doubt(rates: dict[tuple[str, str], Subject]) -> Iterator[str]:

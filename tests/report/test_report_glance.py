@@ -13,7 +13,7 @@ from dutperf.charts.text import NBSP
 from dutperf.report.page import cells_of
 from dutperf.report.source import Source, read_source
 from dutperf.report.summary import Card, cards_of
-from dutperf.report.trust import TrustRow, trust_rows
+from dutperf.report.trust import TrustRow, in_a_sentence, trust_rows
 from dutperf.results import ResultsFile
 from dutperf.results.rate_results import Derived
 
@@ -26,6 +26,27 @@ def source_of(path: Path, results: ResultsFile) -> Source:
 def rows_of(path: Path, results: ResultsFile) -> dict[str, TrustRow]:
     source = source_of(path, results)
     return {row.name: row for row in trust_rows(source, cells_of(source))}
+
+
+def light_of(path: Path, results: ResultsFile) -> TrustRow:
+    source = source_of(path, results)
+    cells = cells_of(source)
+    return in_a_sentence(trust_rows(source, cells), cells)
+
+
+def test_a_cell_without_a_result_is_red_whatever_the_others_are(tmp_path: Path) -> None:
+    results = all_sizes()
+    first, *others = results.cells
+    spoilt = [first.model_copy(update={"verdict": "invalid"}), *others]
+    light = light_of(tmp_path / "r", results.model_copy(update={"cells": spoilt}))
+    assert light.level == "bad"
+    assert light.words.startswith(f"1 of {len(spoilt)} cells have no result")
+
+
+def test_short_trials_are_a_look_and_never_green(tmp_path: Path) -> None:
+    light = light_of(tmp_path / "r", all_sizes())
+    assert (light.name, light.level) == ("A look", "note")
+    assert f"trials of 1{NBSP}s" in light.words
 
 
 def test_few_cells_have_a_card_each_and_many_one_for_each_procedure(
@@ -46,7 +67,7 @@ def test_a_kind_of_which_nothing_is_valid_has_no_figure(tmp_path: Path) -> None:
     (card,) = cards_of(cells_of(source_of(tmp_path / "r", spoilt)))
     assert (card.shown.value, card.shown.unit) == ("No result", "")
     assert card.kind == "invalid"
-    assert len(card.doubtful) == len(cells)
+    assert {told for _, told in card.each} == {"No result"}
 
 
 def test_invalid_trials_are_counted_with_their_reasons(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from rich.table import Table as Shown
 from dutperf import stats
 from dutperf.cli.console import PatientConsole, print_json
 from dutperf.procedures.all_tables import tables
+from dutperf.procedures.side_by_side import SideBySide, side_by_side
 from dutperf.results import (
     CellResult,
     DelayRecord,
@@ -205,6 +206,8 @@ def _say_standards(console: PatientConsole, results: ResultsFile) -> None:
 
 
 def _close(console: PatientConsole, results: ResultsFile, report: Path | None) -> None:
+    if found := side_by_side(list(subjects(results))):
+        _draw(console, found)
     for line in closing(
         results.cells,
         not_measured=results.not_measured,
@@ -217,6 +220,32 @@ def _close(console: PatientConsole, results: ResultsFile, report: Path | None) -
         _say(console, line)
     if report:
         _say(console, str(report))
+
+
+_BAR_WIDTHS = 12, 40
+"""Characters of the longest bar, at least and at most."""
+
+
+def _draw(console: PatientConsole, found: SideBySide) -> None:
+    """A bar for each device, and what it has more or less than the first."""
+    full = "\N{FULL BLOCK}" if console.encoding.startswith("utf") else "#"
+    bars = [bar for group in found.groups for bar in group.bars]
+    label = max(len(group.label) for group in found.groups)
+    device = max(map(len, found.devices))
+    figure = max(len(entry_text(bar.figure)) for bar in bars)
+    most = console.width - label - device - figure - 6
+    width = min(max(most, _BAR_WIDTHS[0]), _BAR_WIDTHS[1])
+    _say(console, found.title)
+    for group in found.groups:
+        for place, bar in enumerate(group.bars):
+            drawn = full * max(1, round((bar.share or 0) * width)) if bar.share else ""
+            head = f"{group.label if place == 0 else '':{label}}  ".lstrip(
+                " " * (not label)
+            )
+            told = f"{head}{bar.device:{device}}  {drawn:{width}}"
+            _say(console, f"{told}  {entry_text(bar.figure):>{figure}}")
+    for sentence in found.sentences(STYLE):
+        _say(console, sentence)
 
 
 def _tables(results: ResultsFile) -> Iterator[Table]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,8 +15,7 @@ from pydantic import ValidationError
 from dutperf.config import Campaign, PlannedTestbed
 from dutperf.errors import InputError
 from dutperf.model.cell import Cell
-from dutperf.model.procedure_keys import SearchedKeys
-from dutperf.model.rate_specs import BackToBackSpec
+from dutperf.procedures.side_by_side import known_range
 from dutperf.results import CellResult, ResultsFile, TrialRecord
 from dutperf.results.directory import (
     ENVIRONMENT,
@@ -28,7 +26,6 @@ from dutperf.results.directory import (
 from dutperf.results.environment import differences, environment_sum
 from dutperf.results.journal import counting
 from dutperf.results.units import in_unit
-from dutperf.search import Resolution
 
 # Whether the run, made again from its journal by its own code, is what is stored.
 
@@ -248,8 +245,8 @@ def _agrees(then: CellResult | None, now: CellResult | None) -> bool | None:
         return None
     if then.median is None or now.median is None:
         return then.median == now.median
-    low, high = _range(then)
-    other_low, other_high = _range(now)
+    low, high = known_range(then)
+    other_low, other_high = known_range(now)
     if low <= other_high and other_low <= high:
         return True
     alone = any(len(list(_values(cell))) < 2 for cell in (then, now))
@@ -258,19 +255,3 @@ def _agrees(then: CellResult | None, now: CellResult | None) -> bool | None:
 
 def _values(cell: CellResult) -> Iterator[float]:
     return (r.value for r in cell.repeats if r.value is not None)
-
-
-def _range(cell: CellResult) -> tuple[float, float]:
-    """Where the figure may be, as far as its repeats and its search know."""
-    values = [*_values(cell), cell.median or 0.0]
-    low, high = min(values), max(values)
-    spread = cell.spread
-    if spread and spread.interval_lower is not None:
-        low = spread.interval_lower
-        high = math.inf if spread.interval_upper is None else spread.interval_upper
-    spec = cell.cell.spec
-    told = spec.step if isinstance(spec, BackToBackSpec) else None
-    told = spec.resolution if isinstance(spec, SearchedKeys) else told
-    if told is not None:
-        high += float(Resolution.parse(told).width_fps(high)) if high < math.inf else 0
-    return low, math.inf if cell.bound else high

@@ -50,10 +50,11 @@ from dutperf.errors import InputError
 from dutperf.procedures.all_tables import result_tables, tables
 from dutperf.procedures.measurements import METHODS
 from dutperf.procedures.method import Panel
+from dutperf.procedures.side_by_side import side_by_side
 from dutperf.report.source import Source, read_source
 from dutperf.report.summary import cards_of, headline
 from dutperf.report.timing import cell_timeout_chart, timings_of
-from dutperf.report.trust import environment_rows, trust_rows
+from dutperf.report.trust import environment_rows, in_a_sentence, trust_rows
 from dutperf.results import HookRun, TrialRecord, Words, closing
 from dutperf.results.storage import write_atomically
 from dutperf.standards import Deviation
@@ -251,14 +252,18 @@ def render(source: Source) -> str:
     charts += [c for views in panels.values() for view in views for c in view.charts]
     charts += [c for timing in timings for trial in timing.trials for c in trial.charts]
     trust, told = trust_rows(source, cells), closing_of(source, cells, where="below")
+    light = in_a_sentence(trust, cells)
     figures = {chart.id: chart.figure for chart in charts}
     drawn: Figure = {"figures": figures, "template": TEMPLATE}
     template = _of_reports().get_template("report.html.j2")
     page = template.render(
         source=source,
         cells=cells,
+        beside=side_by_side(cells),
+        style=STYLE,
         cards=cards_of(cells),
         trust=trust,
+        light=light,
         closing=[said for said in told if said not in {row.words for row in trust}],
         throughput=[c for c in cells if c.family == "rate search"],
         frame_loss=[c for c in cells if c.family == "load sweep"],

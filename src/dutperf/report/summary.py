@@ -351,9 +351,11 @@ class Card:
 
     @property
     def shown(self) -> Headline:
-        """The figure; of a series from the least to the most."""
+        """The figure; of a series at one device from the least to the most."""
         if len(self.cells) == 1:
             return headline(self.cells[0])
+        if len({(cell.testbed, cell.versions) for cell in self.cells}) > 1:
+            return Headline("", "", "")  # no range of unlike things: see ``each``
         return _range(self.cells)
 
     @property
@@ -419,7 +421,9 @@ class Card:
 
     @property
     def doubtful(self) -> tuple[CellView, ...]:
-        """Cells without a result that may be quoted."""
+        """Cells without a figure to quote, where no line of theirs says so."""
+        if 1 < len(self.cells) <= _SHORT:
+            return ()
         return tuple(cell for cell in self.cells if cell.badge is not MEASURED)
 
     @property

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from dutperf.charts.cells import CellView
-from dutperf.charts.text import MISSING, duration_ns, moment, plural, sentence, whole
+from dutperf.charts.text import (
+    MISSING,
+    NBSP,
+    duration_ns,
+    moment,
+    percent,
+    plural,
+    sentence,
+    whole,
+)
 from dutperf.report.source import Source
 from dutperf.results import CellResult, Environment, PortRecord, Words
-from dutperf.results.closing_words import deviations_words
+from dutperf.results.closing_words import deviations_words, short_trials_s
 from dutperf.results.environment import MachineCheck
 from dutperf.results.model import RunPart
 from dutperf.results.passport import NEAR_PERCENT
@@ -153,6 +162,48 @@ def trust_rows(source: Source, cells: Sequence[CellView]) -> list[TrustRow]:
         _machine(source, cells),
         _standards(source.cells),
     ]
+
+
+def in_a_sentence(rows: Sequence[TrustRow], cells: Sequence[CellView]) -> TrustRow:
+    """How far to trust the figures, as a traffic light has it."""
+    said = [*_without_figure(cells), *_weak(cells)]
+    dropped = any(row.level == "bad" for row in rows)
+    level: Level
+    if dropped:
+        said.append("the tester dropped frames")
+    if dropped or any(cell.state != "pass" for cell in cells):
+        name, level = "With care", "bad"
+    elif said:
+        look = short_trials_s([cell.result for cell in cells if cell.result])
+        name, level = ("A look" if look else "Read the small print"), "note"
+    else:
+        name, level = "Sound", "good"
+        said = ["no trial was invalid, and the tester dropped no frame"]
+    return TrustRow(name, "; ".join(said), level)
+
+
+def _without_figure(cells: Sequence[CellView]) -> Iterator[str]:
+    states = Counter(cell.state for cell in cells)
+    of = f"of {len(cells)} cells"
+    if doubtful := states["doubtful"]:
+        yield f"{doubtful} {of} found no figure that all their trials agree on"
+    if states["fail"]:
+        yield f"{states['fail']} {of} passed at no load"
+    if lacking := states["invalid"] + states["open"]:
+        yield f"{lacking} {of} have no result"
+
+
+def _weak(cells: Sequence[CellView]) -> Iterator[str]:
+    if short := short_trials_s([cell.result for cell in cells if cell.result]):
+        ends = dict.fromkeys((f"{short[0]:g}", f"{short[-1]:g}"))
+        yield f"trials of {' to '.join(ends)}{NBSP}s"
+    counted = sum(cell.tester.trials for cell in cells)
+    invalid = sum(cell.tester.invalid for cell in cells)
+    if invalid:
+        told = percent(100 * invalid / (counted + invalid))
+        yield f"{told} of trials were invalid, and repeated"
+    if bounds := sum(bool(cell.at_least) for cell in cells):
+        yield f"{plural(bounds, 'figure')} only a lower bound"
 
 
 def _trials(cells: Sequence[CellView]) -> TrustRow:

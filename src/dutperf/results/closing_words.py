@@ -296,18 +296,13 @@ def deviations_words(cells: Sequence[CellResult], words: Words) -> Iterator[str]
     count = (
         f"{words.lister} lists {number}" if words.lister else f"{number} {words.where}"
     )
-    short = [
-        cell.cell.spec.trial_duration_s
-        for cell in cells
-        if any(point.rfc == _TRIAL_DURATION for point in cell.deviations)
-        and isinstance(cell.cell.spec, TimedStreamKeys)
-    ]
+    short = short_trials_s(cells)
     beside = "; " if words.lister else ", "
     statuses = {c.conformance.status for c in cells if c.conformance and not c.bound}
     if short:
-        spans = f"{min(short):g} to {max(short):g}" if len(set(short)) > 1 else None
+        spans = " to ".join(dict.fromkeys((f"{short[0]:g}", f"{short[-1]:g}")))
         once = ", 1 repeat" if {len(cell.repeats) for cell in cells} == {1} else ""
-        told = f"short trials ({spans or f'{short[0]:g}'} s){once}"
+        told = f"short trials ({spans} s){once}"
         yield f"{told}: not RFC results{beside}{count}"
     elif statuses & {"none", "other_measure"}:
         yield f"not RFC results: {count}"
@@ -315,6 +310,16 @@ def deviations_words(cells: Sequence[CellResult], words: Words) -> Iterator[str]
         yield f"conditionally compliant with the RFCs: {count}"
     else:
         yield count
+
+
+def short_trials_s(cells: Sequence[CellResult]) -> list[float]:
+    """Durations of trials that are shorter than the RFC's, the shortest first."""
+    return sorted(
+        cell.cell.spec.trial_duration_s
+        for cell in cells
+        if any(point.rfc == _TRIAL_DURATION for point in cell.deviations)
+        and isinstance(cell.cell.spec, TimedStreamKeys)
+    )
 
 
 # --- what was found
