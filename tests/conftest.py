@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # Measuring the tester itself first is a test of its own; programs that tests start
 # inherit it.
 os.environ[VARIABLE] = NONE
-# What tests run is remembered nowhere (dutperf.run.consent).
+# What tests run is remembered nowhere (dutperf.run.campaign_run).
 os.environ["XDG_STATE_HOME"] = "/dev/null"
 # Many tests have an engine at once; whose CPUs are whose is a test of its own.
 os.environ[busy.VARIABLE] = "share"

@@ -1,4 +1,4 @@
-"""Everything that can go wrong in a way the user can act on.
+"""Everything that can go wrong, in a way the user can act on, or as a defect.
 
     DutperfError
     +-- InputError         2    a file, key or flag is wrong
@@ -12,6 +12,12 @@ prints both and leaves with the number above. Anything else that escapes is a de
 """
 
 from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from dutperf.plain_files import append_plain
+from dutperf.visible import visible
 
 
 class DutperfError(Exception):
@@ -49,3 +55,42 @@ class EngineError(SetupError):
     def __init__(self, message: str, hint: str = "", code: int = 0) -> None:
         super().__init__(message, hint)
         self.code = code
+
+
+# What escaped and should not have, the defect: told to the user, its traceback in a
+# file.
+
+
+class DefectError(DutperfError):
+    """Something escaped that dutperf should have handled."""
+
+
+def defect(error: Exception, directory: Path | None) -> DefectError:
+    """``error`` as something to report; its traceback goes to a file.
+
+    Args:
+        error: what escaped.
+        directory: of the results; None: there is none, a temporary file is used.
+    """
+    import traceback  # noqa: PLC0415 - hardly ever needed, and long to load
+
+    name = type(error).__name__
+    message = f"this is a defect in dutperf: {name}: {error}"
+    try:
+        path = _crash_file(directory)
+        told = visible("".join(traceback.format_exception(error)))
+        with append_plain(path) as file:
+            file.write(told.encode())
+    except OSError as cause:
+        return DefectError(message, f"its traceback could not be stored: {cause}")
+    return DefectError(message, f"please report it with the file {path}")
+
+
+def _crash_file(directory: Path | None) -> Path:
+    if directory:
+        return directory / "crash.txt"
+    import tempfile  # noqa: PLC0415 - as above
+
+    handle, name = tempfile.mkstemp(prefix="dutperf-crash-", suffix=".txt")
+    os.close(handle)
+    return Path(name)

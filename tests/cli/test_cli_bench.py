@@ -17,7 +17,7 @@ from dutperf.bench import data_path, lab_path
 from dutperf.bench.path_profile import PerfProfiler
 from dutperf.cli.app import whole
 from dutperf.config import Testbed, load_testbed
-from dutperf.config.labs import LabKeys
+from dutperf.config.campaign import LabKeys
 from dutperf.errors import InputError, SetupError
 from dutperf.programs import find_program
 from dutperf.run.engine_session import EngineStarter, Notify

@@ -21,9 +21,8 @@ from dutperf.cli import app, console, lab_commands, summary
 from dutperf.cli.console import PatientConsole, print_versioned, show_failure
 from dutperf.cli.measuring import Show
 from dutperf.cli.terminal import Terminal
-from dutperf.defects import defect
 from dutperf.doctor import Check
-from dutperf.errors import InputError
+from dutperf.errors import InputError, defect
 from dutperf.procedures.events import Notice, TestbedStarted, TrialFinished
 from dutperf.results import ResultsFile
 from dutperf.run.hook_runs import judged

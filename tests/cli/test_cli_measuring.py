@@ -14,7 +14,7 @@ import pytest
 
 from dutperf.cli import app, measuring
 from dutperf.config import Testbed
-from dutperf.config.labs import LabKeys
+from dutperf.config.campaign import LabKeys
 from dutperf.errors import EngineError
 from dutperf.protocol.result_messages import Reason, ReasonCode, TrialResult, Verdict
 from dutperf.protocol.trial_messages import TrialRequest
@@ -409,7 +409,7 @@ def test_a_reader_that_leaves_does_not_change_the_outcome(
 @pytest.fixture
 def lab_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Stands in for the lab; records what is done to it."""
-    from dutperf.config.hooks import Hooks
+    from dutperf.config.testbed import Hooks
     from dutperf.lab import plan
 
     calls: list[str] = []

@@ -16,8 +16,8 @@ import pytest
 from planning import TESTBED, Run, spec
 
 import dutperf
+from dutperf.busy import owners_of_cpus
 from dutperf.config import Campaign
-from dutperf.engine.ownership import owners_of_cpus
 from dutperf.lab.state import StateFile
 from dutperf.report import write_report
 from dutperf.simulation.fake_engine import FakeEngine, step

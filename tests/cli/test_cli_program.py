@@ -17,8 +17,7 @@ from typer.main import get_command
 from dutperf import lab
 from dutperf.cli import app
 from dutperf.cli.completion import TABLE
-from dutperf.programs import SOURCE_TREE
-from dutperf.versions import version_line
+from dutperf.programs import SOURCE_TREE, version_line
 
 STATUS = lab.LabStatus(
     name="linux-router",
@@ -180,7 +179,7 @@ def test_only_the_command_that_is_asked_for_is_loaded() -> None:
         "import sys\n"
         "from dutperf.cli import app\n"
         "assert app.run(['report', '/nowhere']) == 2\n"
-        "others = {'dutperf.comparison', 'dutperf.lab.topology', 'dutperf.remote.wire'}"
+        "others = {'dutperf.comparison', 'dutperf.lab.state', 'dutperf.remote.wire'}"
         "& set(sys.modules)\n"
         "assert not others, others\n"
     )

@@ -12,7 +12,7 @@ from planning import TESTBED
 from simulated_program import PLACE
 
 from dutperf.config import Testbed
-from dutperf.run.consent import acts
+from dutperf.run.campaign_run import acts
 
 PROCEDURES = """\
 procedures:

@@ -13,8 +13,8 @@ import pytest
 from dutperf import lab
 from dutperf.cli import app, measuring
 from dutperf.config import Testbed
-from dutperf.config.hooks import Hooks
-from dutperf.config.labs import LabKeys
+from dutperf.config.campaign import LabKeys
+from dutperf.config.testbed import Hooks
 from dutperf.errors import SetupError
 from dutperf.lab import LabStatus, lifecycle
 from dutperf.results import ResultsFile, load_environments, load_results

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dutperf.compat.arguments import (
+from dutperf.compat.command_line import (
     Arguments,
     Command,
     Phase1,

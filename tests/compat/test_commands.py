@@ -15,7 +15,7 @@ import pytest
 from fake_cpus import put_on
 from siitperf_files import NAT44, ROUTER, text_of, write
 
-from dutperf.compat.arguments import Command
+from dutperf.compat.command_line import Command
 from dutperf.compat.commands import run
 from dutperf.compat.conf import NAME, read_conf
 from dutperf.compat.ports import open_ports_of, with_cores

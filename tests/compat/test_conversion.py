@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from dutperf.protocol.base import Side
 from siitperf_files import (
     EXAMPLES,
     HOSTS44,
@@ -20,7 +21,7 @@ from siitperf_files import (
 )
 
 from dutperf.cli import app
-from dutperf.compat.arguments import Command, read_arguments
+from dutperf.compat.command_line import Command, read_arguments
 from dutperf.compat.conversion import as_campaign, as_testbed
 from dutperf.compat.requests import trial_requests
 from dutperf.config import Testbed, load_campaign
@@ -29,7 +30,6 @@ from dutperf.errors import InputError
 from dutperf.model.cell import Cell
 from dutperf.model.rate_specs import ThroughputSpec
 from dutperf.model.specs import LatencySpec
-from dutperf.protocol.base import Side
 from dutperf.protocol.stream_messages import StreamRequest
 from dutperf.run.engine_session import neighbours
 from dutperf.run.trial_request import trial_request

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from siitperf_files import ROUTER, main_of, read
 
-from dutperf.compat.arguments import read_arguments
+from dutperf.compat.command_line import read_arguments, trial_lines
 from dutperf.compat.commands import measured
-from dutperf.compat.output import trial_lines
 from dutperf.compat.requests import trial_requests
 from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.protocol.result_messages import TrialResult

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dutperf.protocol.base import DirectionName
 from siitperf_files import (
     HOSTS4,
     HOSTS6,
@@ -19,10 +20,9 @@ from siitperf_files import (
     read,
 )
 
-from dutperf.compat.arguments import Command, read_arguments
+from dutperf.compat.command_line import Command, read_arguments
 from dutperf.compat.requests import Gateways, Requests, neighbours, trial_requests
 from dutperf.errors import InputError
-from dutperf.protocol.base import DirectionName
 from dutperf.protocol.stream_messages import StreamRequest
 
 TRIAL = "84 1000 60 2000 1 1"

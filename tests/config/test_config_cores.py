@@ -11,11 +11,10 @@ from pydantic import ValidationError
 from dutperf import lab
 from dutperf.cli.testbeds import planned_testbeds
 from dutperf.config import Campaign, expand, load_campaign
+from dutperf.config.campaign import LabKeys
 from dutperf.config.expansion import resolved
-from dutperf.config.hooks import Hook, Hooks
-from dutperf.config.labs import LabKeys
-from dutperf.config.testbed import Testbed
-from dutperf.lab.cpus import cpus_of_mask, dut_cpus, plan_cpus, rps_mask
+from dutperf.config.testbed import Hook, Hooks, Testbed
+from dutperf.lab.processes import cpus_of_mask, dut_cpus, plan_cpus, rps_mask
 from dutperf.model.fields import CampaignError
 
 SET = Hook(command=["ssh-less", "--online", "{cores}", "of={cores}"])

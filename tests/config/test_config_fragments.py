@@ -9,13 +9,11 @@ import pytest
 from config_samples import bench_data, make_campaign
 
 from dutperf.config import Testbed, expand
-from dutperf.config.room_for_frames import pieces_of
+from dutperf.config.sizes import pieces_of
 from dutperf.errors import InputError
-from dutperf.line_rate import line_rate_fps
 from dutperf.model.cell import Cell
 from dutperf.procedures.max_rate import mean_wire_size
-from dutperf.protocol.base import Side
-from dutperf.protocol.headers import VlanTag
+from dutperf.protocol.base import Side, VlanTag, line_rate_fps
 from dutperf.results import PortRecord
 from dutperf.run.trial_request import trial_request
 

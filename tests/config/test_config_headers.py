@@ -13,7 +13,7 @@ from dutperf.config.sizes import mean_frame_size
 from dutperf.errors import InputError
 from dutperf.model.cell import Cell
 from dutperf.model.traffic import Traffic
-from dutperf.protocol.headers import Ipv6Header, header_bytes
+from dutperf.protocol.base import Ipv6Header, header_bytes
 from dutperf.run.trial_request import trial_request
 
 CHAIN: list[Ipv6Header] = ["routing", "destination-options", "fragment"]

@@ -11,7 +11,7 @@ import pytest
 from config_samples import make_campaign, make_testbed
 
 from dutperf.config import Testbed, expand, from_data
-from dutperf.config.map_rule import MapRule
+from dutperf.config.encapsulation import MapRule
 from dutperf.errors import InputError
 from dutperf.protocol.stream_messages import FieldCopy, FieldVariation, StreamRequest
 from dutperf.protocol.stream_parts import ReceivedEnd

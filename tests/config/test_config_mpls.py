@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 
 from dutperf.config import Campaign, Testbed, expand, from_data, json_schemas
 from dutperf.errors import InputError
-from dutperf.protocol.headers import MplsLabel
+from dutperf.protocol.base import MplsLabel
 from dutperf.run.engine_session import port_specs
 from dutperf.run.trial_request import trial_request
 

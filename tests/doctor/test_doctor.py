@@ -15,10 +15,9 @@ from planning import TESTBED, Run, campaign, spec
 
 from dutperf import __version__
 from dutperf.config import Testbed
-from dutperf.doctor import Check, examine
-from dutperf.doctor.check import Machine, cpus_in
+from dutperf.doctor import Check, Machine, cpus_in
+from dutperf.doctor.checks import drops_check, examine, softnet_counts, synchrony_check
 from dutperf.doctor.cpu_checks import Gaps, gaps_of
-from dutperf.doctor.machine_checks import drops_check, softnet_counts, synchrony_check
 from dutperf.doctor.port_checks import Ask, version_check
 from dutperf.errors import SetupError
 from dutperf.lab.netns import DUT

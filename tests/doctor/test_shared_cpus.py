@@ -9,8 +9,8 @@ import pytest
 from labstates import FakeTopology, fake_topology
 
 from dutperf import busy, lab
-from dutperf.doctor import machine_checks
-from dutperf.doctor.machine_checks import sharing_check
+from dutperf.doctor import checks
+from dutperf.doctor.checks import sharing_check
 from dutperf.lab.state import StateFile
 
 
@@ -18,7 +18,7 @@ from dutperf.lab.state import StateFile
 def two(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeTopology:
     monkeypatch.delenv(busy.VARIABLE)
     monkeypatch.setattr("os.sched_getaffinity", lambda _pid: {0, 1})
-    monkeypatch.setattr(machine_checks, "StateFile", partial(StateFile, tmp_path))
+    monkeypatch.setattr(checks, "StateFile", partial(StateFile, tmp_path))
     return fake_topology(monkeypatch, tmp_path)
 
 

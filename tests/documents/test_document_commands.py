@@ -23,8 +23,8 @@ from dutperf.catalogue import PROCEDURES
 from dutperf.cli import app, measuring, run_command
 from dutperf.cli.testbeds import planned_testbeds
 from dutperf.config import Campaign, Testbed, expand
-from dutperf.config.hooks import Hooks
-from dutperf.config.labs import LabKeys
+from dutperf.config.campaign import LabKeys
+from dutperf.config.testbed import Hooks
 from dutperf.lab import lifecycle
 from dutperf.routing.speaker import no_speaker
 from dutperf.run.engine_session import EngineStarter, Notify

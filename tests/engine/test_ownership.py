@@ -15,7 +15,7 @@ from urllib.parse import quote
 import pytest
 
 from dutperf import busy
-from dutperf.engine.ownership import owned, owned_cpus, owners_of_cpus
+from dutperf.busy import owned, owned_cpus, owners_of_cpus
 from dutperf.errors import BusyError, InputError, SetupError
 
 LEFT = {"7-t/left": "interface t-left"}
@@ -23,7 +23,7 @@ BOTH = LEFT | {"7-t/right": "interface t-right"}
 HOLDER = """
 import sys
 from pathlib import Path
-from dutperf.engine.ownership import owned
+from dutperf.busy import owned
 with owned({"7-t/left": "interface t-left"}, Path(sys.argv[1])):
     print("owned", flush=True)
     sys.stdin.read()
@@ -106,7 +106,7 @@ def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 CPU_HOLDER = """
 import sys
 from pathlib import Path
-from dutperf.engine.ownership import owned_cpus
+from dutperf.busy import owned_cpus
 alone, shared, directory = sys.argv[1:]
 cpus = [[int(cpu) for cpu in text.split()] for text in (alone, shared)]
 with owned_cpus(*cpus, Path(directory)):
@@ -233,7 +233,7 @@ def test_many_that_want_a_cpu_at_once_have_it_one_by_one(
     program = """
 import os, sys
 from pathlib import Path
-from dutperf.engine.ownership import owned_cpus
+from dutperf.busy import owned_cpus
 for _ in range(20):
     with owned_cpus([0], [], Path(sys.argv[1])):
         mark = Path(sys.argv[2])

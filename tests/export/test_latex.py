@@ -11,8 +11,7 @@ from hostile import NASTY
 from report_sample import sample_results
 from timed_sample import delay_results
 
-from dutperf.export import latex
-from dutperf.export.formats import escaped
+from dutperf.export import escaped, latex
 from dutperf.procedures.all_tables import tables
 from dutperf.results import ResultsFile
 from dutperf.tables import Column, Row, Table, Value, subjects

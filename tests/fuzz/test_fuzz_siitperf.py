@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from siitperf_files import HOSTS44, NAT44, NAT64, ROUTER, ROUTER6, SIIT, text_of
 
-from dutperf.compat.arguments import Command, expected, read_arguments
+from dutperf.compat.command_line import Command, expected, read_arguments
 from dutperf.compat.conf import KEYS, read_conf
 from dutperf.compat.requests import neighbours, trial_requests
 from dutperf.errors import InputError

@@ -34,7 +34,7 @@ from dutperf.remote.messages import (
     text_of,
     ticket_of,
 )
-from dutperf.remote.wire import Call, Hello, Line, Members, Reply
+from dutperf.remote.security import Call, Hello, Line, Members, Reply
 from dutperf.run.jobs import Job
 
 MESSAGES = [

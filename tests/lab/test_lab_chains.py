@@ -33,10 +33,9 @@ from dutperf import lab
 from dutperf.config.testbed import Testbed
 from dutperf.errors import SetupError
 from dutperf.lab import device_cpu, netns, topology
-from dutperf.lab.cpus import plan_cpus
 from dutperf.lab.devices.device import Box, Way
 from dutperf.lab.orders import set_cores
-from dutperf.lab.processes import is_running
+from dutperf.lab.processes import is_running, plan_cpus
 from dutperf.protocol.base import Side
 
 CHAINS = [name for name, device in lab.LABS.items() if len(device.boxes) > 1]

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from dutperf.lab.cpus import CpuPlan, cpus_of_mask, plan_cpus, rps_mask
+from dutperf.lab.processes import CpuPlan, cpus_of_mask, plan_cpus, rps_mask
 
 
 @pytest.mark.parametrize(

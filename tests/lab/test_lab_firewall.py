@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from dutperf.protocol.base import IpVersion
 from labtools import cross, tolerant
 
 from dutperf import lab
-from dutperf.config.labs import MOST_RULES, LabKeys
+from dutperf.config.campaign import MOST_RULES, LabKeys
 from dutperf.errors import InputError, SetupError
 from dutperf.lab import netns
 from dutperf.lab.devices.linux import LINUX_ROUTER
 from dutperf.lab.devices.nftables import FILTER_CHAIN, FILTERS, Table, denied, filters
-from dutperf.protocol.base import IpVersion
 
 NAME = "linux-firewall"
 VERSIONS: dict[str, IpVersion] = {"ip": 4, "ip6": 6}

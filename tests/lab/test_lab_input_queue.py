@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dutperf.config.labs import IN_FLIGHT_FRAMES
+from dutperf.config.campaign import IN_FLIGHT_FRAMES
 from dutperf.errors import SetupError
 from dutperf.lab import machine
 from dutperf.lab.machine import (

@@ -23,11 +23,10 @@ from dutperf import lab
 from dutperf.cli.app import whole
 from dutperf.cli.testbeds import open_testbed
 from dutperf.config import PlannedTestbed
-from dutperf.config.labs import LabKeys
+from dutperf.config.campaign import LabKeys
 from dutperf.errors import InputError, SetupError
-from dutperf.lab.cpus import plan_cpus
 from dutperf.lab.devices import known_answer
-from dutperf.lab.processes import is_running
+from dutperf.lab.processes import is_running, plan_cpus
 from dutperf.lab.state import StateFile
 from dutperf.programs import find_engine
 

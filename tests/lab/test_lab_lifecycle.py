@@ -11,11 +11,10 @@ from labstates import FakeTopology, fake_topology, make_state
 
 from dutperf import lab
 from dutperf.errors import InputError, SetupError
-from dutperf.interruption import postponed_signals, terminate_as_interrupt
 from dutperf.lab import machine, topology
-from dutperf.lab.cpus import CpuPlan
-from dutperf.lab.processes import Process
+from dutperf.lab.processes import CpuPlan, Process
 from dutperf.lab.state import ChangedSetting, StateFile
+from dutperf.programs import postponed_signals, terminate_as_interrupt
 
 NAME = "linux-router"
 DEAD = Process(pid=2**22 + 1, start_ticks=1, boot_id="gone")

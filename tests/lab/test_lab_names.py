@@ -10,7 +10,7 @@ from labstates import make_state
 
 from dutperf import lab
 from dutperf.config import Campaign
-from dutperf.config.labs import LabKeys
+from dutperf.config.campaign import LabKeys
 from dutperf.errors import InputError
 from dutperf.lab import topology
 from dutperf.lab.devices import device_of, open_vswitch

@@ -15,9 +15,9 @@ from livetools import measured_in_lab
 from dutperf import lab
 from dutperf.config.side import MemifPort
 from dutperf.errors import SetupError
-from dutperf.lab.cpus import plan_cpus
 from dutperf.lab.devices import open_vswitch
 from dutperf.lab.devices.open_vswitch import OVS_DPDK, RING_FRAMES, ROUTED, rules
+from dutperf.lab.processes import plan_cpus
 from dutperf.lab.state import ChangedSetting
 
 NAME = "ovs-dpdk"

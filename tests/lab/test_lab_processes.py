@@ -16,9 +16,9 @@ from labtools import tolerant
 from pyroute2 import netns
 
 from dutperf.errors import SetupError
-from dutperf.interruption import postponed_signals
 from dutperf.lab import processes
 from dutperf.lab.processes import Process, is_running
+from dutperf.programs import postponed_signals
 
 pytestmark = tolerant
 

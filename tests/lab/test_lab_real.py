@@ -32,8 +32,8 @@ from dutperf import lab
 from dutperf.config.testbed import Testbed
 from dutperf.errors import SetupError
 from dutperf.lab import machine, netns
-from dutperf.lab.cpus import plan_cpus, rps_mask
 from dutperf.lab.machine import NEIGHBOURS
+from dutperf.lab.processes import plan_cpus, rps_mask
 from dutperf.protocol.base import IpVersion, Side
 
 pytestmark = tolerant

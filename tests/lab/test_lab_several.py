@@ -10,14 +10,13 @@ import pytest
 from labstates import FakeTopology, fake_topology, make_state
 
 from dutperf import busy, lab
-from dutperf.config.labs import LabKeys
+from dutperf.config.campaign import LabKeys
 from dutperf.config.testbed import Testbed
 from dutperf.errors import BusyError, InputError, SetupError
 from dutperf.lab import machine, netns, orders, presence
-from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.devices import nftables
 from dutperf.lab.devices.nftables import Tracking
-from dutperf.lab.processes import Process
+from dutperf.lab.processes import CpuPlan, Process
 from dutperf.lab.state import (
     ChangedSetting,
     LabState,

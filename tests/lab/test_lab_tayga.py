@@ -30,8 +30,7 @@ from scapy.layers.inet6 import IPv6
 from dutperf import lab
 from dutperf.config.testbed import Testbed
 from dutperf.errors import SetupError
-from dutperf.lab.cpus import plan_cpus
-from dutperf.lab.processes import Process, is_running
+from dutperf.lab.processes import Process, is_running, plan_cpus
 from dutperf.lab.state import StateFile
 from dutperf.protocol.base import Side
 

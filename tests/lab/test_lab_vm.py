@@ -17,9 +17,8 @@ from livetools import measured_in_lab
 from dutperf import lab
 from dutperf.errors import SetupError
 from dutperf.lab import netns
-from dutperf.lab.cpus import plan_cpus
 from dutperf.lab.devices import virtual_machine
-from dutperf.lab.processes import Process, is_running
+from dutperf.lab.processes import Process, is_running, plan_cpus
 from dutperf.lab.state import StateFile
 
 NAME = "linux-vm"

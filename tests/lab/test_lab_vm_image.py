@@ -14,7 +14,6 @@ import pytest
 
 from dutperf.errors import SetupError
 from dutperf.lab import vm_image
-from dutperf.lab.cpus import plan_cpus
 from dutperf.lab.devices import virtual_machine
 from dutperf.lab.devices.virtual_machine import (
     FEATURES,
@@ -24,6 +23,7 @@ from dutperf.lab.devices.virtual_machine import (
     LINUX_VM,
     Greeting,
 )
+from dutperf.lab.processes import plan_cpus
 
 RELEASE = "6.1.0-1-cloud-amd64"
 APT_CACHE = f"""#!/bin/sh

@@ -31,8 +31,7 @@ from dutperf import stats
 from dutperf.engine.client import Engine
 from dutperf.lab.refdut_socket import Behaviour, DirectionAccount
 from dutperf.protocol.result_messages import DirectionResult, StreamResult, TrialResult
-from dutperf.protocol.tagging import tagged_frames
-from dutperf.protocol.trial_messages import TagPlan
+from dutperf.protocol.trial_messages import TagPlan, tagged_frames
 
 pytestmark = needs_engine
 

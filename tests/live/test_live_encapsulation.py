@@ -34,11 +34,10 @@ from scapy.layers.inet import UDP
 from scapy.layers.inet6 import IPv6
 from scapy.utils import rdpcap
 
-from dutperf.config.map_rule import MapRule
+from dutperf.config.encapsulation import MapRule
 from dutperf.engine.client import Engine
 from dutperf.errors import EngineError
-from dutperf.protocol.base import IpVersion
-from dutperf.protocol.headers import Encapsulation, VlanTag
+from dutperf.protocol.base import Encapsulation, IpVersion, VlanTag
 from dutperf.protocol.methods import PreviewParams
 from dutperf.protocol.port_messages import NeighboursParams
 from dutperf.protocol.stream_messages import DirectionRequest, FieldCopy, FieldVariation

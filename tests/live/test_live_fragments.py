@@ -37,10 +37,10 @@ from scapy.layers.l2 import Ether
 from scapy.utils import wrpcap
 
 from dutperf import lab
-from dutperf.config.room_for_frames import pieces_of
+from dutperf.config.sizes import pieces_of
 from dutperf.engine.client import Engine
 from dutperf.lab.refdut_socket import Behaviour, ClassAccount, TrialAccount
-from dutperf.protocol.headers import VlanTag
+from dutperf.protocol.base import VlanTag
 from dutperf.protocol.result_messages import PortReport, TrialResult
 from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import load_journal, load_results

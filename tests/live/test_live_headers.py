@@ -39,8 +39,7 @@ from scapy.layers.l2 import Ether
 from scapy.utils import rdpcap
 
 from dutperf.engine.client import Engine
-from dutperf.protocol.base import IpVersion
-from dutperf.protocol.headers import header_bytes
+from dutperf.protocol.base import IpVersion, header_bytes
 from dutperf.protocol.methods import PreviewParams
 from dutperf.protocol.stream_messages import FieldVariation, minimum_frame_size
 from dutperf.protocol.trial_messages import TrialRequest

@@ -31,8 +31,7 @@ from dutperf.engine.client import Engine
 from dutperf.lab.refdut_socket import Behaviour, ClassAccount, Durations, TrialAccount
 from dutperf.protocol.result_messages import Damage, StreamResult, TrialResult
 from dutperf.protocol.stream_messages import Mix
-from dutperf.protocol.tagging import tagged_frames
-from dutperf.protocol.trial_messages import TagPlan, TrialRequest
+from dutperf.protocol.trial_messages import TagPlan, TrialRequest, tagged_frames
 from tools.calibrate.truth import by_account
 from tools.calibrate.truth import by_result as counts
 

@@ -28,8 +28,7 @@ from scapy.utils import rdpcap
 
 from dutperf.engine.client import Engine
 from dutperf.errors import EngineError
-from dutperf.protocol.base import IpVersion
-from dutperf.protocol.headers import MplsLabel, VlanTag
+from dutperf.protocol.base import IpVersion, MplsLabel, VlanTag
 from dutperf.protocol.methods import PreviewParams
 from dutperf.protocol.port_messages import NeighboursParams
 from tools.calibrate.truth import Counts

@@ -10,7 +10,7 @@ from livetools import needs_engine
 from dutperf import lab
 from dutperf.cli.testbeds import open_testbed
 from dutperf.config import PlannedTestbed
-from dutperf.config.labs import LabKeys
+from dutperf.config.campaign import LabKeys
 from dutperf.config.side import RingPort
 from dutperf.config.testbed import crossed
 from dutperf.passport.keeping import (

@@ -22,12 +22,12 @@ from livetools import SHORT, cpus, dutperf, inside, needs_engine
 from dutperf import lab
 from dutperf.cli.testbeds import open_testbed
 from dutperf.config import PlannedTestbed
-from dutperf.config.labs import LabKeys
+from dutperf.config.campaign import LabKeys
 from dutperf.config.testbed import Testbed
 from dutperf.errors import SetupError
 from dutperf.lab import device_cpu, netns, presence
-from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.device_cpu import receive_threads
+from dutperf.lab.processes import CpuPlan
 from dutperf.lab.state import LabState, StateFile
 from dutperf.passport import keeping
 from dutperf.passport.making import Maker, default_grid

@@ -15,7 +15,7 @@ from labtools import leftovers, neighbour_limits, queue_and_nice
 from livetools import Running, command, dutperf, needs_engine
 
 from dutperf import lab
-from dutperf.config.labs import LabKeys
+from dutperf.config.campaign import LabKeys
 from dutperf.lab.refdut_socket import Behaviour
 from dutperf.results import ResultsFile, load_journal, load_results
 

@@ -25,8 +25,7 @@ from livetools import (
 
 from dutperf.engine.client import Engine
 from dutperf.errors import EngineError
-from dutperf.protocol.base import Side
-from dutperf.protocol.headers import VlanTag
+from dutperf.protocol.base import Side, VlanTag
 from dutperf.protocol.port_messages import Tap
 from dutperf.protocol.result_messages import TrialResult
 

@@ -41,8 +41,7 @@ from scapy.utils import rdpcap
 
 from dutperf.engine.client import Engine
 from dutperf.errors import EngineError
-from dutperf.protocol.base import IpVersion
-from dutperf.protocol.headers import VlanTag
+from dutperf.protocol.base import IpVersion, VlanTag
 from dutperf.protocol.methods import ERROR_INVALID_PARAMS, PreviewParams
 from dutperf.protocol.port_messages import NeighboursParams
 from dutperf.protocol.result_messages import Inspected

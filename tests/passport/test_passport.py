@@ -15,7 +15,7 @@ from passport_sample import OWNER
 from planning import TESTBED, TRANSLATOR, FakeOpener, campaign, cell, spec
 
 from dutperf.config import Campaign, PlannedTestbed, Testbed, expand
-from dutperf.config.labs import LabKeys
+from dutperf.config.campaign import LabKeys
 from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.errors import EngineError, InputError
 from dutperf.lab.presence import LabStatus

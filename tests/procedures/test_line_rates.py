@@ -9,10 +9,9 @@ from config_samples import make_cell
 from planning import TRANSLATOR, Run, campaign, cell, spec
 
 from dutperf.config import expand
-from dutperf.line_rate import line_rate_fps
 from dutperf.procedures.max_rate import LimitKind, MaxRate, max_rate
 from dutperf.procedures.tester_limit import at_line_rate, beside_media, media_of
-from dutperf.protocol.headers import MplsLabel, VlanTag
+from dutperf.protocol.base import MplsLabel, VlanTag, line_rate_fps
 from dutperf.results import CellResult, PortRecord
 from dutperf.simulation.fake_engine import FakeEngine, perfect, step
 

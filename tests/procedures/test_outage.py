@@ -8,7 +8,7 @@ import pytest
 from planning import TESTBED, Recording, cell, with_hooks
 
 from dutperf.config import Testbed
-from dutperf.config.hooks import Hook
+from dutperf.config.testbed import Hook
 from dutperf.model.cell import Cell
 from dutperf.procedures.events import Notice
 from dutperf.procedures.max_rate import MaxRate

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from jsonschema import Draft202012Validator
 from protocol_files import SCHEMA, body, golden, names, schema_name
 
-from dutperf.protocol.methods import METHODS, PROTOCOL_VERSION
-from dutperf.protocol.schema_files import schema_files, schemas, write_schemas
+from dutperf.protocol.methods import (
+    METHODS,
+    PROTOCOL_VERSION,
+    schema_files,
+    schemas,
+)
 
 MESSAGES = [*names("params"), *names("result"), *names("progress"), *names("error")]
 SCHEMAS = schemas()
@@ -19,21 +19,7 @@ SCHEMAS = schemas()
 
 def test_the_committed_schemas_are_those_of_the_models() -> None:
     committed = {path.name: path.read_text("utf-8") for path in SCHEMA.iterdir()}
-    assert committed == schema_files(), "run: python -m dutperf.protocol.schema_files"
-
-
-def test_the_program_writes_them_all(tmp_path: Path) -> None:
-    directory = tmp_path / "new" / "schema"
-    program = [sys.executable, "-m", "dutperf.protocol.schema_files", str(directory)]
-    subprocess.run(program, check=True)
-    written = {path.name: path.read_text("utf-8") for path in directory.iterdir()}
-    assert written == schema_files()
-
-
-def test_writing_replaces_what_is_there(tmp_path: Path) -> None:
-    (tmp_path / "error.json").write_text("old")
-    assert tmp_path / "error.json" in write_schemas(tmp_path)
-    assert (tmp_path / "error.json").read_text("utf-8") == schema_files()["error.json"]
+    assert committed == schema_files(), "run: python -m dutperf.reference"
 
 
 def test_every_method_has_both_schemas() -> None:

@@ -6,8 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from dutperf.protocol.tagging import tagged_frames
-from dutperf.protocol.trial_messages import TagPlan
+from dutperf.protocol.trial_messages import TagPlan, tagged_frames
 
 SECOND = 1_000_000_000
 

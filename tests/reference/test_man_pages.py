@@ -13,7 +13,7 @@ import typer
 
 from dutperf.cli import INTERRUPTED, INVALID, WORSE
 from dutperf.cli.app import whole
-from dutperf.reference.man_pages import man_pages
+from dutperf.reference import man_pages
 
 PAGES = man_pages()
 PROGRAM: Any = typer.main.get_command(whole())

@@ -16,14 +16,14 @@ from ruamel.yaml import YAML
 from dutperf.config import Campaign, Testbed
 from dutperf.lab.devices import LABS
 from dutperf.lab.devices.known_answer import KnownAnswerDevice
-from dutperf.reference.files import (
+from dutperf.protocol import methods
+from dutperf.reference import (
     COMMANDS,
     MARK,
     command_page,
     schema_files,
     schemas,
     tables,
-    write_reference,
 )
 from dutperf.results import load_environment, load_journal, load_results
 
@@ -59,11 +59,20 @@ def test_the_committed_commands_are_those_of_the_program() -> None:
 
 
 def test_the_program_keeps_what_people_wrote(tmp_path: Path) -> None:
-    (tmp_path / "README.md").write_text(f"# Words\n{MARK}old")
-    subprocess.run([sys.executable, "-m", "dutperf.reference", tmp_path], check=True)
-    assert (tmp_path / "README.md").read_text("utf-8") == f"# Words\n{MARK}{tables()}"
-    again = write_reference(tmp_path / "new")
-    assert {path.name for path in again} == {"README.md", COMMANDS, *schema_files()}
+    directory = tmp_path / "docs" / "reference"
+    directory.mkdir(parents=True)
+    (directory / "README.md").write_text(f"# Words\n{MARK}old")
+    subprocess.run(
+        [sys.executable, "-m", "dutperf.reference"], cwd=tmp_path, check=True
+    )
+    assert (directory / "README.md").read_text("utf-8") == f"# Words\n{MARK}{tables()}"
+    assert {path.name for path in directory.iterdir()} == {
+        "README.md",
+        "schema",
+        COMMANDS,
+    }
+    written = tmp_path / "protocol" / "schema"
+    assert {path.name for path in written.iterdir()} == set(methods.schema_files())
 
 
 @pytest.mark.parametrize("model", [Campaign, Testbed])

@@ -12,9 +12,9 @@ from remote_hosts import campaign_of, write_testbed
 
 from dutperf import lab
 from dutperf.config import PlannedTestbed, load_campaign, load_testbed
+from dutperf.config.campaign import LabKeys
 from dutperf.config.expansion import expand
-from dutperf.config.hooks import Hooks
-from dutperf.config.labs import LabKeys
+from dutperf.config.testbed import Hooks
 from dutperf.remote.messages import Begun, Ticket, Told, envelopes_of
 from dutperf.remote.task import (
     GONE_AFTER_S,

@@ -33,9 +33,16 @@ from dutperf.errors import InputError, SetupError
 from dutperf.remote.hub import SchedulerHub
 from dutperf.remote.messages import Claim
 from dutperf.remote.owners import Owner
-from dutperf.remote.security import Certificates, make_keys
+from dutperf.remote.security import (
+    Call,
+    Certificates,
+    Hello,
+    Line,
+    Reply,
+    connect,
+    make_keys,
+)
 from dutperf.remote.task import Post, Workshop
-from dutperf.remote.wire import Call, Hello, Line, Reply, connect
 from dutperf.remote.worker import simulating
 from dutperf.results import load_environment
 from dutperf.run.campaign_run import run_campaign

@@ -23,7 +23,7 @@ from dutperf.charts.cells import CellView, finished_cell
 from dutperf.charts.chart import Chart
 from dutperf.charts.loss_charts import frame_loss_chart, loss_around_chart
 from dutperf.charts.rate_charts import _top, frame_rate_chart, search_chart
-from dutperf.line_rate import line_rate_fps
+from dutperf.protocol.base import line_rate_fps
 from dutperf.protocol.result_messages import VerdictKind
 from dutperf.results import ResultsFile, TrialRecord
 from dutperf.results.rate_results import Load

@@ -20,7 +20,7 @@ from dutperf.charts.loss_charts import (
 from dutperf.charts.text import NBSP
 from dutperf.charts.time_charts import runs_chart, tag_times_s, time_charts
 from dutperf.protocol.result_messages import Series
-from dutperf.protocol.tagging import tagged_frames
+from dutperf.protocol.trial_messages import tagged_frames
 from dutperf.report.timing import trial_timeout_chart
 
 MS = 1_000_000

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from dutperf.protocol.base import RoutingDaemonProtocol, Side
 from planning import TESTBED, cell
 
 from dutperf.config import Testbed
 from dutperf.model.cell import Cell
-from dutperf.protocol.base import RoutingDaemonProtocol, Side
-from dutperf.routing.bird import configuration
-from dutperf.routing.sessions import Session, hosts_of, sessions_of, told_in
+from dutperf.routing.bird import Session, configuration, hosts_of, sessions_of, told_in
 
 PROTOCOLS: list[RoutingDaemonProtocol] = ["ospf", "bgp"]
 needs_bird = pytest.mark.skipif(shutil.which("bird") is None, reason="needs bird2")

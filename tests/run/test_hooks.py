@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from planning import Recording, Run, campaign, cell, spec, with_hooks
 
-from dutperf.config.hooks import Hook
+from dutperf.config.testbed import Hook
 from dutperf.errors import SetupError
 from dutperf.procedures.trials import Ask
 from dutperf.protocol.result_messages import TrialResult

@@ -10,7 +10,7 @@ import pytest
 from planning import Run, campaign, spec, with_hooks
 from sshtools import SshServer, known_host, make_key, needs_sshd
 
-from dutperf.config.hooks import Hook
+from dutperf.config.testbed import Hook
 from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.errors import SetupError
 from dutperf.protocol.result_messages import TrialResult

@@ -10,8 +10,7 @@ from planning import TESTBED, Run, spec
 
 from dutperf.cli.testbeds import planned_testbeds
 from dutperf.config import Campaign, Testbed, load_campaign, load_testbed
-from dutperf.config.hooks import Hook
-from dutperf.config.testbed import COMMUNITY_VARIABLE
+from dutperf.config.testbed import COMMUNITY_VARIABLE, Hook
 from dutperf.errors import InputError, SetupError
 from dutperf.evidence import verify
 from dutperf.results import ResultsFile

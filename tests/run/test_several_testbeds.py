@@ -10,7 +10,7 @@ import pytest
 from planning import TESTBED, Run, spec
 
 from dutperf.config import Campaign, PlannedTestbed, Testbed, expand, load_campaign
-from dutperf.config.labs import LabKeys
+from dutperf.config.campaign import LabKeys
 from dutperf.errors import DutperfError, EngineError, InputError, SetupError
 from dutperf.evidence.replayed import check_environments
 from dutperf.procedures.events import CellStarted, OnEvent, TestbedStarted

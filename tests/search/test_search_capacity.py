@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dutperf.search.capacity import (
+from dutperf.search.binary import (
     CapacityResult,
     CapacityStep,
     CollapsedError,

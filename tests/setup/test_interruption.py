@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from dutperf.interruption import postponed_signals
+from dutperf.programs import postponed_signals
 
 
 def test_a_postponed_interrupt_is_answered_at_once_and_once(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dutperf.line_rate import line_rate_fps
+from dutperf.protocol.base import line_rate_fps
 
 # frame size: frames per second at 1, 10, 25, 40 and 100 Gbit/s
 TABLE = {

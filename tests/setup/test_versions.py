@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dutperf import __version__, programs, versions
+from dutperf import __version__, programs
 from dutperf.errors import SetupError
 
 
@@ -21,16 +21,16 @@ def test_package_commit_engine_and_dpdk_are_told(
 ) -> None:
     program = engine(tmp_path / "e", "echo dutperf-engine 1.2.3, DPDK 22.11.11")
     monkeypatch.setenv(programs.ENGINE_VARIABLE, str(program))
-    monkeypatch.setattr(versions, "_COMMIT", tmp_path / "commit")
+    monkeypatch.setattr(programs, "_COMMIT", tmp_path / "commit")
     (tmp_path / "commit").write_text("0123456789ab\n")
-    assert versions.version_line() == (
+    assert programs.version_line() == (
         f"dutperf {__version__} (commit 0123456789ab), engine 1.2.3, DPDK 22.11.11"
     )
 
 
 def test_an_engine_of_before_says_nothing_of_dpdk() -> None:
-    assert versions.engine_versions("dutperf-engine 0.1.0\n")[0] == "0.1.0"
-    assert versions.engine_versions("")[0] == "unknown"
+    assert programs.engine_versions("dutperf-engine 0.1.0\n")[0] == "0.1.0"
+    assert programs.engine_versions("")[0] == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_an_engine_that_does_not_start_is_told_with_its_complaint(
 ) -> None:
     program = engine(tmp_path / "e", script)
     monkeypatch.setenv(programs.ENGINE_VARIABLE, str(program))
-    assert f", engine {told}" in versions.version_line()
+    assert f", engine {told}" in programs.version_line()
 
 
 def test_without_an_engine_the_version_is_told_with_a_hint(
@@ -53,7 +53,7 @@ def test_without_an_engine_the_version_is_told_with_a_hint(
 ) -> None:
     monkeypatch.delenv(programs.ENGINE_VARIABLE, raising=False)
     monkeypatch.setattr(programs, "_PROGRAM_FOLDERS", (tmp_path / "gone",))
-    told = versions.version_line()
+    told = programs.version_line()
     assert told.startswith(f"dutperf {__version__} (commit ")
     assert "engine not found (build it: run 'make setup'" in told
 
@@ -61,9 +61,9 @@ def test_without_an_engine_the_version_is_told_with_a_hint(
 def test_outside_of_package_and_source_tree_the_commit_is_unknown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(versions, "_COMMIT", tmp_path / "commit")
-    monkeypatch.setattr(versions, "SOURCE_TREE", tmp_path)
-    assert versions.commit_of_package() == "unknown"
+    monkeypatch.setattr(programs, "_COMMIT", tmp_path / "commit")
+    monkeypatch.setattr(programs, "SOURCE_TREE", tmp_path)
+    assert programs.commit_of_package() == "unknown"
 
 
 def test_an_engine_variable_that_names_nothing_is_refused(

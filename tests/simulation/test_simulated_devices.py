@@ -10,8 +10,7 @@ from planning import TESTBED, cell
 
 from dutperf.protocol.result_messages import Histogram, StreamResult
 from dutperf.protocol.stream_messages import DirectionRequest, Mix, StreamRequest
-from dutperf.protocol.tagging import tagged_frames
-from dutperf.protocol.trial_messages import Record, TagPlan, TrialRequest
+from dutperf.protocol.trial_messages import Record, TagPlan, TrialRequest, tagged_frames
 from dutperf.run.trial_request import trial_request
 from dutperf.simulation.fake_engine import (
     Delays,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from planning import TESTBED
 
 from dutperf.config import Testbed
-from dutperf.config.hooks import Hook
+from dutperf.config.testbed import Hook
 from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.protocol.result_messages import ReasonCode, TrialResult
 from dutperf.protocol.trial_messages import TrialRequest

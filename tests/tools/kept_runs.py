@@ -15,7 +15,7 @@ from typing import Any
 
 from every_procedure import CASES
 
-from dutperf.export.formats import csv_table
+from dutperf.export import csv_table
 from dutperf.procedures.all_tables import tables
 from dutperf.results import CellResult, ResultsFile, TrialRecord
 from dutperf.tables import subjects

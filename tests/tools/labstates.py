@@ -11,8 +11,7 @@ import pytest
 
 from dutperf.config.testbed import Testbed
 from dutperf.lab import LABS, LabDevice, lifecycle, machine, netns, presence, topology
-from dutperf.lab.cpus import CpuPlan
-from dutperf.lab.processes import Process
+from dutperf.lab.processes import CpuPlan, Process
 from dutperf.lab.state import LabState, StateFile
 
 

@@ -32,12 +32,11 @@ from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet, Raw
 
 from dutperf.config.testbed import Testbed
-from dutperf.interruption import postponed_signals
 from dutperf.lab import machine, netns
-from dutperf.lab.cpus import plan_cpus
 from dutperf.lab.machine import NEIGHBOUR_LIMITS
-from dutperf.lab.processes import Process
+from dutperf.lab.processes import Process, plan_cpus
 from dutperf.lab.state import StateFile
+from dutperf.programs import postponed_signals
 from dutperf.protocol.base import IpVersion, Side
 
 PAYLOAD = b"dutperf lab test"

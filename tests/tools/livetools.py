@@ -42,8 +42,7 @@ from dutperf.lab.refdut_socket import (
     TrialAccount,
 )
 from dutperf.programs import find_engine
-from dutperf.protocol.base import DirectionName, Driver, IpVersion, Side
-from dutperf.protocol.headers import VlanTag
+from dutperf.protocol.base import DirectionName, Driver, IpVersion, Side, VlanTag
 from dutperf.protocol.port_messages import (
     AddressRange,
     NeighboursParams,

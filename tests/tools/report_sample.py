@@ -14,8 +14,13 @@ from delay_sample import NOTHING, evenly, histogram, series, two_modes
 from told_cells import cell_of
 
 from dutperf.catalogue import ProcedureName
-from dutperf.line_rate import line_rate_fps, wire_mbps
-from dutperf.protocol.base import DirectionName, IpVersion, Side
+from dutperf.protocol.base import (
+    DirectionName,
+    IpVersion,
+    Side,
+    line_rate_fps,
+    wire_mbps,
+)
 from dutperf.protocol.port_messages import PortCounters
 from dutperf.protocol.result_messages import (
     DirectionResult,

@@ -12,7 +12,7 @@ from pathlib import Path
 from siitperf_files import write
 
 from dutperf import lab
-from dutperf.config.labs import LabKeys
+from dutperf.config.campaign import LabKeys
 from dutperf.lab.refdut_socket import Behaviour
 
 SCRIPTS = Path(__file__).parents[2] / "examples" / "siitperf"

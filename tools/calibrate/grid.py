@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from dutperf.config.labs import IN_FLIGHT_FRAMES
+from dutperf.config.campaign import IN_FLIGHT_FRAMES
 from tools.calibrate.model import Point, Quantity, Way
 
 MEMORY_LAB, GATEWAY_LAB = "known-answer", "known-answer-nat44"

@@ -19,13 +19,11 @@ from typing import Protocol, Self
 
 from dutperf import lab
 from dutperf.config import Campaign, PlannedTestbed, Testbed, spec_from
-from dutperf.config.labs import IN_FLIGHT_FRAMES, LabKeys
-from dutperf.doctor import examine
-from dutperf.doctor.machine_checks import engine_offset_ns
+from dutperf.config.campaign import IN_FLIGHT_FRAMES, LabKeys
+from dutperf.doctor.checks import engine_offset_ns, examine
 from dutperf.errors import EngineError, InputError, SetupError
-from dutperf.interruption import postponed_signals
 from dutperf.lab import netns, topology
-from dutperf.lab.cpus import plan_cpus
+from dutperf.lab.processes import plan_cpus
 from dutperf.lab.refdut_socket import (
     Behaviour,
     DirectionAccount,
@@ -33,6 +31,7 @@ from dutperf.lab.refdut_socket import (
     TrialAccount,
 )
 from dutperf.procedures.events import Event, Notice, OnEvent, TrialFinished
+from dutperf.programs import postponed_signals
 from dutperf.results import ResultsFile, TrialRecord, load_environments
 from dutperf.results.environment import MachineCheck
 from dutperf.results.storage import storing, write_atomically

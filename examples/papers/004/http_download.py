@@ -31,9 +31,8 @@ from http_figure import write_figure
 
 from dutperf import lab
 from dutperf.errors import DutperfError, InputError, SetupError
-from dutperf.interruption import postponed_signals, terminate_as_interrupt
 from dutperf.lab.refdut_socket import KnownAnswer
-from dutperf.programs import find_program
+from dutperf.programs import find_program, postponed_signals, terminate_as_interrupt
 
 CLIENT, DEVICE, SERVER = NAMESPACES = tuple(
     f"dutperf-http-{part}" for part in ("client", "device", "server")

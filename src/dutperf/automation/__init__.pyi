@@ -1,4 +1,3 @@
-from .measured import Measured
-from .tester import Tester
+from .tester import Measured, Tester
 
 __all__ = ["Measured", "Tester"]

@@ -11,8 +11,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from dutperf.automation.measured import Measured
-from dutperf.automation.tester import Tester
+from dutperf.automation.tester import Measured, Tester
 from dutperf.errors import DutperfError, InputError
 
 

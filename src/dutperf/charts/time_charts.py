@@ -23,8 +23,7 @@ from dutperf.charts.loss_charts import Interval, RunClass, intervals_of, run_cla
 from dutperf.charts.text import duration_ns, plural, whole
 from dutperf.protocol.result_messages import DirectionResult, StreamResult
 from dutperf.protocol.stream_messages import DirectionRequest
-from dutperf.protocol.tagging import tagged_frames
-from dutperf.protocol.trial_messages import TagPlan, TrialRequest
+from dutperf.protocol.trial_messages import TagPlan, TrialRequest, tagged_frames
 from dutperf.results import TrialRecord
 
 _TAG_COLUMNS = 130

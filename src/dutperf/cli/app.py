@@ -12,8 +12,7 @@ import typer
 from dutperf.catalogue import PROCEDURES
 from dutperf.cli.completion import TABLE
 from dutperf.cli.console import PatientConsole, show_failure
-from dutperf.defects import defect
-from dutperf.errors import DutperfError
+from dutperf.errors import DutperfError, defect
 
 # Examples at the end of a command's help; each is a whole command line.
 
@@ -63,7 +62,7 @@ _WHERE = {
     "worker": "worker_commands:worker",
     "scheduler": "worker_commands:scheduler",
     "run": "run_command:run_command",
-    "frames": "dry_run:frames",
+    "frames": "run_command:frames",
     "report": "export_command:report",
 }
 """Module and name of each command that is no procedure's."""
@@ -125,7 +124,7 @@ def _not_loaded() -> None:
 
 def _show_version(value: bool) -> None:
     if value:
-        from dutperf.versions import version_line  # noqa: PLC0415 - only for that
+        from dutperf.programs import version_line  # noqa: PLC0415 - only for that
 
         PatientConsole().out(version_line(), highlight=False)
         raise typer.Exit

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from dutperf.cli.console import PatientConsole, show_notice
-from dutperf.compat.arguments import Arguments, Command, read_arguments
+from dutperf.compat.command_line import Arguments, Command, read_arguments
 from dutperf.compat.conf import Conf, read_conf
 from dutperf.compat.conversion import as_campaign, as_testbed
 from dutperf.compat.ports import pci_ports

@@ -16,8 +16,8 @@ from dutperf.cli import INTERRUPTED
 from dutperf.cli.console import PatientConsole
 from dutperf.config import expand, load_campaign
 from dutperf.errors import DutperfError, InputError
-from dutperf.interruption import TERMINATE
 from dutperf.model.cell import Cell
+from dutperf.programs import TERMINATE
 from dutperf.report import OVERVIEW, export_histograms, write_overview, write_report
 from dutperf.report.source import read_source
 from dutperf.results import stored_campaign

@@ -16,8 +16,9 @@ from dutperf.cli.console import PatientConsole, print_json, print_versioned, sho
 from dutperf.cli.lab_list import listing
 from dutperf.cli.options import AsJson, Rules, TestbedFile
 from dutperf.config import load_testbed
-from dutperf.config.labs import LabKeys
-from dutperf.doctor import Check, Verdict, examine
+from dutperf.config.campaign import LabKeys
+from dutperf.doctor import Check, Verdict
+from dutperf.doctor.checks import examine
 
 # ``dutperf lab``: devices under test in network namespaces.
 

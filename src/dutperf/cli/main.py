@@ -40,7 +40,7 @@ def _run(arguments: list[str]) -> int:
     from dutperf.cli import completion  # noqa: PLC0415 - see above
 
     if arguments == ["--version"]:  # the commands need not be loaded for that
-        from dutperf.versions import version_line  # noqa: PLC0415 - only for that
+        from dutperf.programs import version_line  # noqa: PLC0415 - only for that
 
         return _told(version_line())
     if arguments[:2] == ["lab", "list"] and arguments[2:] in ([], ["--json"]):

@@ -25,9 +25,9 @@ from dutperf.cli.testbeds import (
     watch_dut,
 )
 from dutperf.config import Campaign, Testbed
-from dutperf.defects import defect
-from dutperf.doctor import Check, examine
-from dutperf.errors import DutperfError
+from dutperf.doctor import Check
+from dutperf.doctor.checks import examine
+from dutperf.errors import DutperfError, defect
 from dutperf.passport.keeping import directory
 from dutperf.passport.making import Maker
 from dutperf.procedures.events import OnEvent

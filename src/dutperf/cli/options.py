@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 from typer import rich_utils
 
-from dutperf.config.labs import MOST_RULES, LabKeys
+from dutperf.config.campaign import MOST_RULES, LabKeys
 from dutperf.errors import InputError
 from dutperf.visible import visible
 

@@ -34,7 +34,7 @@ from dutperf.procedures.passport_use import sent_by
 from dutperf.protocol.base import IpVersion
 from dutperf.results import CellResult, ResultsFile, spread_of, valued
 from dutperf.results.passport import Passport, PassportEntry, Sent
-from dutperf.run.consent import campaign_to_run
+from dutperf.run.campaign_run import campaign_to_run
 from dutperf.tables.table_model import count, duration
 
 # ``dutperf selftest``: passports of the tester measured and printed.

@@ -33,7 +33,6 @@ from dutperf.cli.stream_view import Screen, lines, piece_line, summary_lines
 from dutperf.cli.testbeds import campaign_for, planned_testbeds
 from dutperf.config import Campaign, PlannedTestbed
 from dutperf.errors import InputError
-from dutperf.interruption import terminate_as_interrupt
 from dutperf.model.specs import ProcedureSpec
 from dutperf.procedures.events import (
     Event,
@@ -42,6 +41,7 @@ from dutperf.procedures.events import (
     TrialMoved,
     TrialStarted,
 )
+from dutperf.programs import terminate_as_interrupt
 from dutperf.protocol.trial_messages import TrialProgress
 from dutperf.run.stream_counts import StreamCounts
 from dutperf.run.streaming import Pace, Stream, StreamControl, name_of, opened_stream

@@ -15,7 +15,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from dutperf.errors import InputError
-from dutperf.interruption import postponed_signals
+from dutperf.programs import postponed_signals
 
 # Keys as they are pressed, read by a thread; the terminal is given back in any case.
 #

@@ -16,7 +16,7 @@ from dutperf.config import (
     load_testbed,
     with_sources,
 )
-from dutperf.config.labs import LabKeys
+from dutperf.config.campaign import LabKeys
 from dutperf.errors import InputError
 from dutperf.model.fields import CampaignError, Problem
 from dutperf.model.specs import ProcedureSpec

@@ -33,8 +33,7 @@ from dutperf.evidence.bounded import bounded
 from dutperf.report import write_report
 from dutperf.results import ResultsFile, load_environments, load_journal, load_results
 from dutperf.results.directory import CAMPAIGN
-from dutperf.run.campaign_run import results_again
-from dutperf.run.consent import acts, campaign_to_run
+from dutperf.run.campaign_run import acts, campaign_to_run, results_again
 from dutperf.run.preview import recorded_frames
 
 # ``dutperf verify``: whether the evidence of a run holds.

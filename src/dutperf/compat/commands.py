@@ -20,9 +20,15 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NoReturn
 
-from dutperf.compat.arguments import Arguments, Command, read_arguments
+from dutperf.compat.command_line import (
+    STATE_TABLE,
+    Arguments,
+    Command,
+    is_invalid,
+    read_arguments,
+    trial_lines,
+)
 from dutperf.compat.conf import LETTERS, NAME, Conf, read_conf
-from dutperf.compat.output import STATE_TABLE, is_invalid, trial_lines
 from dutperf.compat.ports import (
     device_watch,
     gateways,
@@ -31,12 +37,11 @@ from dutperf.compat.ports import (
     with_macs,
 )
 from dutperf.compat.requests import Gateways, Requests, neighbours, trial_requests
-from dutperf.defects import defect
-from dutperf.errors import DutperfError, EngineError, InputError
-from dutperf.interruption import terminate_as_interrupt
+from dutperf.errors import DutperfError, EngineError, InputError, defect
 from dutperf.procedures import cpu_contention
 from dutperf.procedures.cpu_contention import DeviceWatch
 from dutperf.procedures.loss_criterion import missing, own_drops
+from dutperf.programs import terminate_as_interrupt
 from dutperf.protocol.port_messages import ResolvedNeighbour
 from dutperf.protocol.result_messages import Reason, TrialResult, Verdict
 from dutperf.protocol.trial_messages import TrialRequest

@@ -13,7 +13,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from dutperf.compat.arguments import Arguments, Phase1
+from dutperf.compat.command_line import Arguments, Phase1
 from dutperf.compat.conf import ENDS, LETTERS, VERSIONS, Conf, ConfDirection, Range
 from dutperf.errors import InputError
 from dutperf.protocol.base import IpVersion, Side

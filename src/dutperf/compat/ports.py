@@ -64,7 +64,7 @@ def device_watch(environment: Mapping[str, str]) -> DeviceWatch | None:
     if not name:
         return None
     from dutperf import lab  # noqa: PLC0415 - as above
-    from dutperf.config.labs import lab_keys  # noqa: PLC0415 - as above
+    from dutperf.config.campaign import lab_keys  # noqa: PLC0415 - as above
 
     return lab.watch_device(lab_keys(name).own_name)
 

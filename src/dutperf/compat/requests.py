@@ -12,7 +12,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from dutperf.compat.arguments import Arguments, Phase1
+from dutperf.compat.command_line import Arguments, Phase1
 from dutperf.compat.conf import (
     ENDS,
     LETTERS,

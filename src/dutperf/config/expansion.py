@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pydantic import Field, ValidationError
 
-from dutperf.config.campaign import Campaign
+from dutperf.config.campaign import Campaign, LabKeys
 from dutperf.config.cell_checks import (
     check_hooks,
     check_management,
@@ -19,13 +19,12 @@ from dutperf.config.cell_checks import (
     empties_table,
 )
 from dutperf.config.flows import directions, own_hosts
-from dutperf.config.hooks import CORES
-from dutperf.config.labs import LabKeys
 from dutperf.config.paths import check_paths, path_flows
 from dutperf.config.phase2 import check_stateful
 from dutperf.config.rate_sources import check_load, check_load_over_time, with_source
-from dutperf.config.room_for_frames import check_fragmented, check_sizes
 from dutperf.config.sizes import (
+    check_fragmented,
+    check_sizes,
     default_versions,
     frame_versions,
     largest_mtu,
@@ -33,7 +32,7 @@ from dutperf.config.sizes import (
     smallest_size,
     standard_sizes,
 )
-from dutperf.config.testbed import Testbed
+from dutperf.config.testbed import CORES, Testbed
 from dutperf.errors import InputError
 from dutperf.model.cell import Cell
 from dutperf.model.fields import (

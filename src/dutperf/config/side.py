@@ -15,8 +15,7 @@ from pydantic import (
     model_validator,
 )
 
-from dutperf.config.encapsulation import KeyOfASide, SideLabels, SideTags
-from dutperf.config.map_rule import MapRule
+from dutperf.config.encapsulation import KeyOfASide, MapRule, SideLabels, SideTags
 from dutperf.model.fields import (
     InterfaceName,
     Ipv4,
@@ -27,8 +26,17 @@ from dutperf.model.fields import (
     Strict,
     dotted,
 )
-from dutperf.protocol.base import MAX_PAIRS, IpVersion, Mac, Side, WhenFull, port_name
-from dutperf.protocol.headers import Encapsulation, mpls_bytes, vlan_bytes_of_mtu
+from dutperf.protocol.base import (
+    MAX_PAIRS,
+    Encapsulation,
+    IpVersion,
+    Mac,
+    Side,
+    WhenFull,
+    mpls_bytes,
+    port_name,
+    vlan_bytes_of_mtu,
+)
 
 _VERSIONS: tuple[IpVersion, ...] = (4, 6)
 

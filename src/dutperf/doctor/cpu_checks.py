@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Set
 from dataclasses import dataclass
 
 from dutperf.config import Testbed
-from dutperf.doctor.check import Check, Machine, cpus_in, listed
+from dutperf.doctor import Check, Machine, cpus_in, listed
 from dutperf.results.units import duration
 
 _CPU = "sys/devices/system/cpu"

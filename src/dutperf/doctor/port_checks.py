@@ -14,10 +14,9 @@ from typing import Any
 from dutperf import __version__
 from dutperf.config import Testbed
 from dutperf.config.side import InterfacePort, PciPort
-from dutperf.doctor.check import SHARED_DRIVERS, Check, Machine
+from dutperf.doctor import SHARED_DRIVERS, Check, Machine
 from dutperf.errors import DutperfError
-from dutperf.programs import find_engine
-from dutperf.versions import engine_versions
+from dutperf.programs import engine_versions, find_engine
 
 Ask = Callable[[Sequence[str]], str | None]
 """Runs a command; what it printed, None if it could not or failed."""

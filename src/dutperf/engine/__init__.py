@@ -1,4 +1,4 @@
-"""The engine process as the plan sees it: start, socket, calls, one owner of a port.
+"""The engine process as the plan sees it: start, socket, calls.
 
 Messages are in ``dutperf.protocol``; which trial comes next is the caller's.
 """

@@ -12,8 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
-from dutperf.defects import defect
-from dutperf.errors import DutperfError, InputError
+from dutperf.errors import DutperfError, InputError, defect
 
 T = TypeVar("T")
 

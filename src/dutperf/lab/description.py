@@ -10,11 +10,11 @@ import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from dutperf.config.labs import LabKeys
+from dutperf.config.campaign import LabKeys
 from dutperf.config.testbed import DeviceFacts, Testbed
 from dutperf.lab import netns
-from dutperf.lab.cpus import CpuPlan, cpus_of_mask
 from dutperf.lab.presence import others
+from dutperf.lab.processes import CpuPlan, cpus_of_mask
 from dutperf.lab.state import LabState, StateFile
 
 if TYPE_CHECKING:

@@ -14,10 +14,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from dutperf import busy
-from dutperf.config.labs import LabKeys, lab_keys
+from dutperf.config.campaign import LabKeys, lab_keys
 from dutperf.config.testbed import Testbed
 from dutperf.errors import BusyError, SetupError
-from dutperf.interruption import postponed_signals, terminate_as_interrupt
 from dutperf.lab import (
     device_cpu,
     machine,
@@ -26,7 +25,6 @@ from dutperf.lab import (
     processes,
     topology,
 )
-from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.description import testbed_of
 from dutperf.lab.devices import device_of, find
 from dutperf.lab.devices.device import LabDevice
@@ -41,8 +39,9 @@ from dutperf.lab.presence import (
     present,
     running,
 )
-from dutperf.lab.processes import Process, Programs, is_running, this_process
+from dutperf.lab.processes import CpuPlan, Process, Programs, is_running, this_process
 from dutperf.lab.state import LabState, StateFile, hand_over
+from dutperf.programs import postponed_signals, terminate_as_interrupt
 
 _INTERRUPTED = "interrupted: the lab is finished, then taken down; a moment"
 

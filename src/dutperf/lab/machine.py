@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dutperf.config.labs import IN_FLIGHT_FRAMES
+from dutperf.config.campaign import IN_FLIGHT_FRAMES
 from dutperf.errors import SetupError
 from dutperf.lab.processes import PROC, Process, find_process, is_running
 from dutperf.lab.state import ChangedSetting, RaisedPriority

@@ -17,12 +17,11 @@ from pathlib import Path
 
 from dutperf.errors import DutperfError, InputError, SetupError
 from dutperf.lab import device_cpu, machine, netns, presence
-from dutperf.lab.cpus import CpuPlan, dut_cpus, rps_mask
 from dutperf.lab.devices import LABS, device_of
 from dutperf.lab.devices.device import LabDevice
 from dutperf.lab.devices.known_answer import KNOWN_ANSWER, log_of
 from dutperf.lab.devices.nftables import SHOWN, Tracking, with_limit
-from dutperf.lab.processes import Process, Programs
+from dutperf.lab.processes import CpuPlan, Process, Programs, dut_cpus, rps_mask
 from dutperf.lab.refdut_socket import KnownAnswer, control_socket
 from dutperf.lab.state import LabState, StateFile
 

@@ -10,12 +10,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from dutperf import busy
-from dutperf.busy import WAITING
-from dutperf.engine.ownership import owned_cpus, owners_of_cpus
+from dutperf.busy import WAITING, owned_cpus, owners_of_cpus
 from dutperf.errors import BusyError, SetupError
 from dutperf.lab import netns
-from dutperf.lab.cpus import CpuPlan, plan_cpus
-from dutperf.lab.processes import is_running, this_process
+from dutperf.lab.processes import CpuPlan, is_running, plan_cpus, this_process
 from dutperf.lab.state import LabState, StateFile
 
 if TYPE_CHECKING:

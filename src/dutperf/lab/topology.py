@@ -19,15 +19,15 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from dutperf.config.labs import IN_FLIGHT_FRAMES
+from dutperf.config.campaign import IN_FLIGHT_FRAMES
 from dutperf.errors import SetupError
 from dutperf.lab import netns
-from dutperf.lab.cpus import rps_mask
+from dutperf.lab.processes import rps_mask
 from dutperf.programs import feed, in_namespace
 
 if TYPE_CHECKING:
-    from dutperf.lab.cpus import CpuPlan
     from dutperf.lab.devices.device import Box, LabDevice, Way
+    from dutperf.lab.processes import CpuPlan
 
 NO_GENERATED_ADDRESSES = "1"  # IN6_ADDR_GEN_MODE_NONE, linux/if_link.h
 FIRST_QDISC = 0x10000  # "1:"

@@ -27,12 +27,14 @@ from dutperf.model.frames import ImixSizes
 from dutperf.model.hosts import Addresses, HostAddresses
 from dutperf.model.loads import LoadShape
 from dutperf.model.ports import MOST_FLOWS, FlowCount, FlowsBy, Ports, spread_over
-from dutperf.protocol.base import IpVersion, RoutingDaemonProtocol, Side
-from dutperf.protocol.headers import (
+from dutperf.protocol.base import (
     MAX_IPV4_OPTIONS,
     MAX_IPV6_HEADERS,
     Ipv4Option,
     Ipv6Header,
+    IpVersion,
+    RoutingDaemonProtocol,
+    Side,
     header_bytes,
 )
 

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from dutperf import __version__, lab
 from dutperf.config import PlannedTestbed, Testbed
-from dutperf.config.labs import LabKeys
+from dutperf.config.campaign import LabKeys
 from dutperf.config.side import InterfacePort, MemifPort, Port, RingPort
 from dutperf.config.testbed import crossed
 from dutperf.engine.process import choose_hugepages

@@ -8,18 +8,22 @@ from fractions import Fraction
 from typing import Literal, Protocol
 
 from dutperf.config import Testbed
-from dutperf.config.room_for_frames import (
+from dutperf.config.side import SideConfig
+from dutperf.config.sizes import (
     check_sizes,
     further_pieces_bytes,
+    mean_frame_size,
     mean_pieces,
 )
-from dutperf.config.side import SideConfig
-from dutperf.config.sizes import mean_frame_size
 from dutperf.errors import InputError
-from dutperf.line_rate import line_rate_fps
 from dutperf.model.cell import Cell
-from dutperf.protocol.base import Side
-from dutperf.protocol.headers import Headed, bytes_before_ip, bytes_of_mtu
+from dutperf.protocol.base import (
+    Headed,
+    Side,
+    bytes_before_ip,
+    bytes_of_mtu,
+    line_rate_fps,
+)
 from dutperf.protocol.port_messages import PortsResult
 from dutperf.results import BoundCause
 from dutperf.results.environment import WITHOUT_MEDIUM

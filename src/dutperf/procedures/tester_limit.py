@@ -14,13 +14,17 @@ from fractions import Fraction
 
 from dutperf.config.flows import directions
 from dutperf.config.sizes import mean_frame_size
-from dutperf.line_rate import line_rate_fps, wire_mbps
 from dutperf.model.cell import Cell
 from dutperf.procedures.max_rate import MaxRate, highest_rate, is_probed, mean_wire_size
 from dutperf.procedures.searching import offered_fps, outcome
 from dutperf.procedures.trials import ATTEMPTS, Ask, DeviceTrials, Trials, no_rate_helps
-from dutperf.protocol.base import DirectionName, Side
-from dutperf.protocol.headers import bytes_before_ip
+from dutperf.protocol.base import (
+    DirectionName,
+    Side,
+    bytes_before_ip,
+    line_rate_fps,
+    wire_mbps,
+)
 from dutperf.protocol.result_messages import TrialResult
 from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import CellResult, Media, PortRecord

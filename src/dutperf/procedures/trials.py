@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from dutperf.config.hooks import Hook, Hooks
+from dutperf.config.testbed import Hook, Hooks
 from dutperf.model.cell import Cell
 from dutperf.procedures.events import OnEvent
 from dutperf.procedures.stall_filter import Rejudge

@@ -2,7 +2,7 @@
 
 JSON-RPC 2.0, one message a line, over a Unix socket. The JSON schemas in
 ``protocol/schema`` are generated from these models (``python -m
-dutperf.protocol.schema_files``), the golden messages in ``protocol/golden`` are parsed
+dutperf.reference``), the golden messages in ``protocol/golden`` are parsed
 by tests in Python and in C++. Ranges are those of ``engine/src/control/messages.cc``.
 
 Conventions: names are RFC 1242/2285 terms, units stand last (``_ns``, ``_fps``). Frame

@@ -5,7 +5,8 @@ Names of methods are part of the design (``docs/adr``, ``protocol/README.md``).
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -17,7 +18,7 @@ from dutperf.protocol.port_messages import (
     PortsResult,
 )
 from dutperf.protocol.result_messages import TrialResult
-from dutperf.protocol.trial_messages import TrialRequest
+from dutperf.protocol.trial_messages import TrialProgress, TrialRequest
 
 PROTOCOL_VERSION = 2
 
@@ -90,3 +91,43 @@ METHODS: dict[str, tuple[type[Message] | None, type[Message] | None]] = {
     "engine.shutdown": (None, None),
 }
 """Method -> (params, result); None: an empty object. Names are part of the design."""
+
+
+# Their JSON schemas, one file a message.
+#
+# A schema says less than its model: that a range depends on another key is in the model
+# only.
+
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """Return message name (``trial.run.params``) -> schema, in the order of METHODS."""
+    messages: dict[str, type[Message] | None] = {}
+    for method, (params, result) in METHODS.items():
+        messages[f"{method}.params"] = params
+        messages[f"{method}.result"] = result
+    messages["trial.progress"] = TrialProgress
+    messages["error"] = ErrorObject
+    return {name: _schema(name, model) for name, model in messages.items()}
+
+
+def schema_files() -> dict[str, str]:
+    """Return file name -> text, the same on every machine."""
+    return {
+        f"{name}.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+        for name, schema in schemas().items()
+    }
+
+
+def _schema(name: str, model: type[Message] | None) -> dict[str, Any]:
+    body = (model or Message).model_json_schema(mode="validation")
+    if model is None:
+        body["title"] = "Nothing"
+        body["description"] = "An empty object."
+    return {
+        "$schema": _DIALECT,
+        "$id": f"urn:dutperf:protocol:{PROTOCOL_VERSION}:{name}",
+        **dict(sorted(body.items())),
+    }

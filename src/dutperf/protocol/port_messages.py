@@ -8,26 +8,24 @@ from pydantic import Field, field_validator, model_validator
 
 from dutperf.protocol.base import (
     MAX_PAIRS,
+    VLAN_TPID,
     Count,
     Driver,
+    Encapsulation,
     Ip,
     Mac,
     MayHaveSeveralPorts,
     Message,
+    MplsLabel,
+    MplsLabels,
     Nanoseconds,
     PortNumber,
     Side,
+    VlanTag,
+    VlanTags,
     Wait,
     WhenFull,
     port_name,
-)
-from dutperf.protocol.headers import (
-    VLAN_TPID,
-    Encapsulation,
-    MplsLabel,
-    MplsLabels,
-    VlanTag,
-    VlanTags,
 )
 
 

@@ -11,16 +11,14 @@ from pydantic import Field, model_validator
 from dutperf.protocol.base import (
     TAG_BYTES,
     DirectionName,
+    Encapsulation,
     Ip,
+    Ipv4Options,
+    Ipv6Headers,
     IpVersion,
     Mac,
     MayHaveSeveralPorts,
     Message,
-)
-from dutperf.protocol.headers import (
-    Encapsulation,
-    Ipv4Options,
-    Ipv6Headers,
     MplsLabels,
     VlanTags,
     header_bytes,

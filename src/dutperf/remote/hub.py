@@ -21,10 +21,10 @@ from typing import Any, Literal, Protocol, TypeVar
 from dutperf.errors import DutperfError, SetupError
 from dutperf.remote.messages import GONE, Mail, Ticket, claim_of, envelopes_of
 from dutperf.remote.owners import Owner
-from dutperf.remote.security import Certificates
-from dutperf.remote.wire import (
+from dutperf.remote.security import (
     CONNECT_S,
     Call,
+    Certificates,
     Hello,
     Line,
     Members,

@@ -14,15 +14,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from dutperf.errors import InputError, SetupError
-from dutperf.remote.security import RUN, SCHEDULER, WORKER, Certificates, check_loopback
-from dutperf.remote.wire import (
+from dutperf.remote.security import (
     CONNECT_S,
+    RUN,
+    SCHEDULER,
     WIRE_VERSION,
+    WORKER,
     Call,
+    Certificates,
     Hello,
     Line,
     Members,
     Reply,
+    check_loopback,
 )
 
 _END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -22,8 +22,7 @@ from pathlib import Path
 
 from dutperf import lab
 from dutperf.config import PlannedTestbed, Testbed
-from dutperf.defects import defect
-from dutperf.errors import DutperfError, InputError
+from dutperf.errors import DutperfError, InputError, defect
 from dutperf.procedures.events import (
     CellStarted,
     Event,

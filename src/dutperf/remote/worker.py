@@ -18,9 +18,8 @@ from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.errors import InputError, SetupError
 from dutperf.protocol.result_messages import TrialResult
 from dutperf.protocol.trial_messages import TrialRequest
-from dutperf.remote.security import Certificates
+from dutperf.remote.security import Call, Certificates, Hello, Line, Reply, connect
 from dutperf.remote.task import Workshop, measure_ticket
-from dutperf.remote.wire import Call, Hello, Line, Reply, connect
 from dutperf.routing.speaker import no_speaker
 from dutperf.run.engine_session import EngineStarter, Notify
 from dutperf.run.local_executor import Surroundings, no_passport

@@ -31,8 +31,8 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from dutperf.errors import InputError
-from dutperf.interruption import postponed_signals
 from dutperf.plain_files import is_nested_too_deeply
+from dutperf.programs import postponed_signals
 from dutperf.results.environment import (
     Environment,
     differences,

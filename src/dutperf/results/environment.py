@@ -20,8 +20,14 @@ from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_ser
 from pydantic.dataclasses import dataclass
 
 from dutperf import __version__
-from dutperf.protocol.base import PortNumber, Side, port_name
-from dutperf.protocol.headers import Encapsulation, MplsLabel, VlanTag
+from dutperf.protocol.base import (
+    Encapsulation,
+    MplsLabel,
+    PortNumber,
+    Side,
+    VlanTag,
+    port_name,
+)
 from dutperf.protocol.methods import HelloResult
 from dutperf.protocol.port_messages import PortsResult, PortStatus
 from dutperf.results.model import RESULTS_SCHEMA_VERSION, RunPart, SchemaVersion

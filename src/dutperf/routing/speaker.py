@@ -26,8 +26,7 @@ from dutperf.protocol.base import Side
 from dutperf.protocol.port_messages import Tap
 from dutperf.results.trial_record import RoutingSession
 from dutperf.routing import bird
-from dutperf.routing.bird import configuration
-from dutperf.routing.sessions import Session, hosts_of, sessions_of, told_in
+from dutperf.routing.bird import Session, configuration, hosts_of, sessions_of, told_in
 
 Notify = Callable[[str], None]
 

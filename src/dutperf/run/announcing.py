@@ -22,7 +22,7 @@ from dutperf.packets import (
 from dutperf.protocol.base import IpVersion, Side
 from dutperf.protocol.result_messages import TrialResult
 from dutperf.protocol.trial_messages import Announcement, TrialRequest
-from dutperf.routing.sessions import networks
+from dutperf.routing.bird import networks
 
 # Management queries: one as the first frame of each second of a trial (RFC 2544 11.2).
 #

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from dutperf.busy import owned, owned_cpus
 from dutperf.config.cell_checks import tells_routes, told_from
 from dutperf.config.flows import own_hosts, side_versions, tunnel_ends
 from dutperf.config.side import (
@@ -25,7 +26,6 @@ from dutperf.config.side import (
 )
 from dutperf.config.testbed import Testbed
 from dutperf.engine.client import Measurer
-from dutperf.engine.ownership import owned, owned_cpus
 from dutperf.engine.process import (
     check_machine,
     check_root,

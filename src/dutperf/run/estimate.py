@@ -19,7 +19,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from dutperf.config.sizes import mean_frame_size
-from dutperf.line_rate import line_rate_fps
 from dutperf.model.cell import Cell
 from dutperf.model.loads import ends_when_lossless
 from dutperf.model.rate_specs import BackToBackSpec, FrameLossSpec, RateSearchKeys
@@ -32,8 +31,9 @@ from dutperf.procedures.stateful.establishing import stateful_of
 from dutperf.procedures.stateful.eviction_probe import numbers_beyond
 from dutperf.procedures.stateful.table_capacity import search_of
 from dutperf.procedures.tester_limit import TRIAL_S, TRIALS
+from dutperf.protocol.base import line_rate_fps
 from dutperf.search import Outcome, Resolution
-from dutperf.search.capacity import ignore_step
+from dutperf.search.binary import ignore_capacity_step
 from dutperf.simulation.simulated_tester import SimulatedTester, SlopeDevice
 from dutperf.stats import LOOKS
 
@@ -219,7 +219,7 @@ def _of_capacity(cell: Cell, spec: TableCapacitySpec) -> Estimate:
         tests.append(some.lifetime_s(rate_per_s) + waits_s(cell) + forgotten_s)
         return Outcome("pass" if passes else "fail")
 
-    found = search_of(cell, establish, _limit_fps(cell), ignore_step)
+    found = search_of(cell, establish, _limit_fps(cell), ignore_capacity_step)
     for number in numbers_beyond(size, stateful.connections):
         establish(number, max(1, (found.rate_per_s or 1) // 2))
     return Estimate(

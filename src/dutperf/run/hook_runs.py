@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from dutperf.config.hooks import Hook, Hooks, SshHost
+from dutperf.config.testbed import Hook, Hooks, SshHost
 from dutperf.errors import SetupError
 from dutperf.procedures.trials import RunHooks
 from dutperf.protocol.result_messages import Reason, TrialResult, Verdict

@@ -7,16 +7,14 @@ from typing import Any, Literal
 
 from dutperf.config.flows import Flow, directions, ends, tunnel_ends
 from dutperf.config.paths import path_flows, port_paths
-from dutperf.config.room_for_frames import most_pieces
 from dutperf.config.side import SideConfig, alternately
-from dutperf.config.sizes import received_sizes, sizes_in
+from dutperf.config.sizes import most_pieces, received_sizes, sizes_in
 from dutperf.config.testbed import Testbed
 from dutperf.model.cell import Cell
 from dutperf.model.hosts import AddressSet
 from dutperf.model.specs import FixedLoadKeys, IpdvSpec
 from dutperf.model.traffic import RANDOM_LABEL, Traffic
-from dutperf.protocol.base import DirectionName, Side
-from dutperf.protocol.headers import VlanTag
+from dutperf.protocol.base import DirectionName, Side, VlanTag
 from dutperf.protocol.stream_messages import (
     DirectionRequest,
     FieldCopy,

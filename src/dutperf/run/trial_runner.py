@@ -15,8 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from dutperf.config.hooks import Hooks
-from dutperf.config.testbed import Testbed
+from dutperf.config.testbed import Hooks, Testbed
 from dutperf.engine.client import Measurer, planned_s
 from dutperf.errors import EngineError, SetupError
 from dutperf.model.cell import Cell

@@ -24,8 +24,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dutperf import __version__
-from dutperf.defects import defect
-from dutperf.errors import DutperfError
+from dutperf.errors import DutperfError, defect
 from dutperf.report import page as report_page
 from dutperf.serve.live import Following, PlannedCells
 from dutperf.serve.runs import (

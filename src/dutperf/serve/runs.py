@@ -19,8 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from dutperf.charts.cells import CellView
-from dutperf.defects import defect
-from dutperf.errors import DutperfError, InputError
+from dutperf.errors import DutperfError, InputError, defect
 from dutperf.plain_files import read_plain
 from dutperf.report.page import REPORT, cells_of, render
 from dutperf.report.source import read_source

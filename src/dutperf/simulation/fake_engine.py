@@ -53,6 +53,7 @@ from dutperf.protocol.stream_parts import Learn, TableResult
 from dutperf.protocol.trial_messages import TrialProgress, TrialRequest
 from dutperf.simulation.loads_over_time import (
     Arrivals,
+    Schedule,
     absent,
     due_times,
     each_step,
@@ -61,7 +62,6 @@ from dutperf.simulation.loads_over_time import (
     of_stream,
     queueing,
 )
-from dutperf.simulation.schedule import Schedule
 from dutperf.simulation.simulated_agent import SimulatedAgent
 from dutperf.simulation.simulated_devices import (
     COARSE_BITS,

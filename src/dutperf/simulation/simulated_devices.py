@@ -31,9 +31,8 @@ from dutperf.protocol.result_messages import (
 )
 from dutperf.protocol.stream_messages import DirectionRequest, StreamRequest
 from dutperf.protocol.stream_parts import MAX_LOST_RANGES, Survival
-from dutperf.protocol.tagging import tagged_frames
-from dutperf.protocol.trial_messages import Record, TagPlan, TrialRequest
-from dutperf.simulation.schedule import Schedule
+from dutperf.protocol.trial_messages import Record, TagPlan, TrialRequest, tagged_frames
+from dutperf.simulation.loads_over_time import Schedule
 
 Dut = Callable[[float, int], int]
 """(rate in frames per second, frames sent) -> frames forwarded, one direction."""

@@ -10,7 +10,7 @@ from gateways import NAT44, ClearedEngine, SimulatedHooks, nat44
 from planning import Recording, cell, doubling, spoilt
 
 from dutperf.config import Testbed
-from dutperf.config.hooks import Hook
+from dutperf.config.testbed import Hook
 from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.errors import InputError, SetupError
 from dutperf.procedures.events import IntervalNarrowed

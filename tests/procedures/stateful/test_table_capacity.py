@@ -23,7 +23,7 @@ from dutperf.protocol.result_messages import Reason, ReasonCode, TrialResult, Ve
 from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import CellResult
 from dutperf.search import Outcome
-from dutperf.search.capacity import CapacityResult, CapacityStep, Held
+from dutperf.search.binary import CapacityResult, CapacityStep, Held
 from dutperf.simulation.fake_engine import FakeEngine, SimulatedNat, perfect
 from dutperf.simulation.simulated_gateway import Eviction
 

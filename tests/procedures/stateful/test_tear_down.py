@@ -9,7 +9,7 @@ import pytest
 from gateways import nat44
 from planning import Recording
 
-from dutperf.config.hooks import Hook
+from dutperf.config.testbed import Hook
 from dutperf.model.stateful_keys import Stateful
 from dutperf.procedures.stateful.teardown_rate import (
     Found,

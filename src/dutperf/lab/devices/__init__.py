@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 
-from dutperf.config.labs import LabKeys
+from dutperf.config.campaign import LabKeys
 from dutperf.errors import InputError
 from dutperf.lab.devices.device import LabDevice
 from dutperf.lab.devices.known_answer import (

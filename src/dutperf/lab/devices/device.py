@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel
 
-from dutperf.config.hooks import Hooks
 from dutperf.config.side import (
     InterfacePort,
     Ipv4Side,
@@ -22,7 +21,7 @@ from dutperf.config.side import (
     SideConfig,
     TesterPort,
 )
-from dutperf.config.testbed import DeviceFacts, Routing
+from dutperf.config.testbed import DeviceFacts, Hooks, Routing
 from dutperf.errors import SetupError
 from dutperf.lab import description, device_cpu, machine, netns, topology
 from dutperf.lab.netns import CHAIN, NAMESPACES, TESTER, named
@@ -30,11 +29,10 @@ from dutperf.lab.state import LabState, StateFile
 from dutperf.protocol.base import Side
 
 if TYPE_CHECKING:
-    from dutperf.lab.cpus import CpuPlan
     from dutperf.lab.devices.daemons import Daemon
     from dutperf.lab.devices.nftables import Tracking
     from dutperf.lab.devices.translators import Translator
-    from dutperf.lab.processes import Process, Programs
+    from dutperf.lab.processes import CpuPlan, Process, Programs
     from dutperf.lab.refdut_socket import Behaviour
 
 TUNNEL_HOPS = 3

@@ -37,10 +37,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from dutperf.config.encapsulation import SideEncapsulation
-from dutperf.config.hooks import Hook, Hooks
-from dutperf.config.labs import IN_FLIGHT_FRAMES
-from dutperf.config.map_rule import MapRule
+from dutperf.config.campaign import IN_FLIGHT_FRAMES
+from dutperf.config.encapsulation import MapRule, SideEncapsulation
 from dutperf.config.side import (
     InterfacePort,
     Ipv4Side,
@@ -51,9 +49,9 @@ from dutperf.config.side import (
     SideConfig,
     SideTranslation,
 )
+from dutperf.config.testbed import Hook, Hooks
 from dutperf.errors import InputError, SetupError
 from dutperf.lab import asking
-from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.devices.device import (
     LEFT_IPV4,
     LEFT_IPV6,
@@ -64,7 +62,7 @@ from dutperf.lab.devices.device import (
     lab_side,
 )
 from dutperf.lab.devices.linux import TWO_BY_TWO, second_port
-from dutperf.lab.processes import Programs
+from dutperf.lab.processes import CpuPlan, Programs
 from dutperf.lab.refdut_socket import (
     Behaviour,
     KnownAnswer,
@@ -74,8 +72,7 @@ from dutperf.lab.refdut_socket import (
 )
 from dutperf.lab.state import StateFile
 from dutperf.programs import find_engine
-from dutperf.protocol.base import Side
-from dutperf.protocol.headers import Encapsulation, VlanTag
+from dutperf.protocol.base import Encapsulation, Side, VlanTag
 
 PROGRAM = "dutperf-refdut"
 RING_FRAMES = 4096

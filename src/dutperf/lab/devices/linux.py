@@ -42,7 +42,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dutperf.config.hooks import CORES, Hook, Hooks
 from dutperf.config.side import (
     InterfacePort,
     Ipv4Side,
@@ -51,7 +50,7 @@ from dutperf.config.side import (
     PortKeys,
     SideConfig,
 )
-from dutperf.config.testbed import Routing
+from dutperf.config.testbed import CORES, Hook, Hooks, Routing
 from dutperf.lab.devices.daemons import BIRD, FRR, FRR_ROUTING, SNMPD, Daemon, bird_with
 from dutperf.lab.devices.device import (
     LEFT_IPV4,

@@ -9,9 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from dutperf.config.hooks import Hooks
-from dutperf.config.labs import DEFAULT_RULES
+from dutperf.config.campaign import DEFAULT_RULES
 from dutperf.config.side import Ipv4Side, Ipv6Side
+from dutperf.config.testbed import Hooks
 from dutperf.errors import SetupError
 from dutperf.lab import netns
 from dutperf.lab.devices.device import RIGHT_IPV4, RIGHT_IPV6, Box, LabDevice, lab_side

@@ -25,11 +25,10 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from dutperf.config.hooks import Hook, Hooks
 from dutperf.config.side import Ipv4Side, Ipv6Side, MemifPort, SideConfig
+from dutperf.config.testbed import Hook, Hooks
 from dutperf.errors import SetupError
 from dutperf.lab import machine, netns
-from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.devices.device import (
     LEFT_IPV4,
     LEFT_IPV6,
@@ -38,7 +37,7 @@ from dutperf.lab.devices.device import (
     ProgramDevice,
 )
 from dutperf.lab.netns import named
-from dutperf.lab.processes import PROC, Process, Programs
+from dutperf.lab.processes import PROC, CpuPlan, Process, Programs
 from dutperf.lab.state import ChangedSetting, StateFile
 from dutperf.programs import feed
 from dutperf.protocol.base import Side

@@ -26,7 +26,6 @@ from dutperf.config.side import Ipv4Side, Ipv6Side, SideConfig, VdevPort
 from dutperf.config.testbed import DeviceFacts
 from dutperf.errors import SetupError
 from dutperf.lab import netns, topology, vm_image
-from dutperf.lab.cpus import CpuPlan
 from dutperf.lab.devices.device import (
     LEFT_IPV4,
     LEFT_IPV6,
@@ -36,7 +35,7 @@ from dutperf.lab.devices.device import (
     ProgramDevice,
 )
 from dutperf.lab.devices.linux import LINUX_ROUTER, ROUTER_SYSCTLS
-from dutperf.lab.processes import PROC, Programs
+from dutperf.lab.processes import PROC, CpuPlan, Programs
 from dutperf.lab.state import StateFile
 from dutperf.protocol.base import Side
 

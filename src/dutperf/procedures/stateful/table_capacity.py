@@ -42,12 +42,12 @@ from dutperf.results.model import CellResult
 from dutperf.results.rate_results import RepeatResult
 from dutperf.results.trial_record import HookRun, TrialRecord
 from dutperf.search import Outcome, Resolution
-from dutperf.search.capacity import (
+from dutperf.search.binary import (
     CapacityResult,
     CapacityStep,
     CollapsedError,
     Establish,
-    OnStep,
+    OnCapacityStep,
     capacity_search,
 )
 from dutperf.search.search_types import attempted
@@ -113,7 +113,7 @@ def measure_table_capacity(
 
 
 def search_of(
-    cell: Cell, establish: Establish, max_rate_per_s: int, on_step: OnStep
+    cell: Cell, establish: Establish, max_rate_per_s: int, on_step: OnCapacityStep
 ) -> CapacityResult:
     """The search that the cell asks for, with whatever establishes."""
     stateful = stateful_of(cell)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from dutperf import stats
 from dutperf.charts.cells import CellView
 from dutperf.charts.text import whole
-from dutperf.config.hooks import Hook
+from dutperf.config.testbed import Hook
 from dutperf.model.cell import Cell
 from dutperf.model.stateful_keys import Stateful
 from dutperf.procedures.cell_results import of_cell, of_repeats

@@ -1,4 +1,4 @@
-"""What the kernel's network path allows itself, for ports and devices that use it."""
+"""What of the machine is checked, beside CPUs and ports; and all checks in order."""
 
 from __future__ import annotations
 
@@ -10,12 +10,25 @@ from typing import NamedTuple
 
 from dutperf import busy
 from dutperf.config import Testbed
-from dutperf.doctor.check import Check, Machine, listed
-from dutperf.engine.process import choose_main_cpu, start_engine
+from dutperf.doctor import SHARED_DRIVERS, Check, Machine, listed
+from dutperf.doctor.cpu_checks import (
+    Watch,
+    cpu_checks,
+    missing_check,
+    preemption_checks,
+    watch,
+)
+from dutperf.doctor.port_checks import Ask, ask, port_checks, version_check
+from dutperf.engine.process import choose_main_cpu, existing_cpus, start_engine
 from dutperf.errors import DutperfError
+from dutperf.lab import netns
 from dutperf.lab.presence import others, present
+from dutperf.lab.processes import plan_cpus
 from dutperf.lab.state import LabState, StateFile
 from dutperf.results.units import duration
+
+# What the kernel's network path allows itself, for ports and devices that use it.
+
 
 _BUDGET = 300
 _BACKLOG = 1000
@@ -318,3 +331,60 @@ def told(offset_ns: int) -> Check:
         "use cores of one socket; of a virtual machine, ask for an invariant TSC and "
         "pinned CPUs",
     )
+
+
+# All checks, in the order in which they are told.
+
+
+WITHOUT_TESTBED_MB = 512
+
+
+def examine(
+    testbed: Testbed | None = None,
+    *,
+    seconds: float = 2.0,
+    before: bool = True,
+    machine: Machine = Machine(),  # noqa: B008 - it is frozen
+    answer: Ask = ask,
+    spin: Watch = watch,
+    offset: Offset = engine_offset_ns,
+    sharing: Sharing = sharing_check,
+) -> list[Check]:
+    """Look at the machine as ``testbed`` uses it; without one as a lab would.
+
+    Args:
+        testbed: whose cores, memory and ports.
+        seconds: how long each of the tester's CPUs is watched; 0: not at all.
+        before: nothing of the run has begun, so what already runs is not its own.
+        machine: where to read.
+        answer: runs programs that are asked.
+        spin: watches a CPU.
+        offset: how far the counters of these CPUs are apart.
+        sharing: who else works on these CPUs.
+    """
+    cores = testbed.cores if testbed else [plan_cpus().worker]
+    there = existing_cpus()
+    cpus = set(cores) & there
+    needed_mb = testbed.memory_mb if testbed else WITHOUT_TESTBED_MB
+    nics = testbed.nics if testbed else []
+    vfio = any(machine.driver_of(nic) not in SHARED_DRIVERS for nic in nics)
+    dropped = softnet_counts(machine)
+    return [
+        *([version_check(answer)] if before else ()),
+        *(missing_check(testbed, there) if testbed else ()),
+        *(cpu_checks(machine, cpus) if cpus else ()),
+        *([synchrony_check(cores, offset)] if cpus == set(cores) else ()),
+        sharing(testbed, cpus),
+        *(preemption_checks(machine, cpus, seconds, spin) if seconds else ()),
+        *memory_checks(machine, needed_mb, pci=bool(nics), vfio=vfio),
+        *kernel_checks(machine),
+        *([drops_check(machine, dropped)] if seconds else ()),
+        *(port_checks(machine, testbed, answer) if testbed else ()),
+        *(leftover_checks(machine, _lab_namespaces()) if before else ()),
+    ]
+
+
+def _lab_namespaces() -> tuple[str, ...]:
+    """Those that labs have: the nameless one's, and those of labs with names."""
+    named = (name for _, state in present() for name in state.namespaces)
+    return tuple(dict.fromkeys([*netns.NAMESPACES, *named]))

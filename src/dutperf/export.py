@@ -1,4 +1,8 @@
-"""A table as CSV: figures with all digits, each column in one unit."""
+"""Results for other programs: CSV, LaTeX and OpenMetrics, one renderer a format.
+
+The tables are those of the report and the terminal (``dutperf.tables``); Markdown is
+rendered beside them.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +31,9 @@ from dutperf.tables import (
     state_word,
 )
 from dutperf.visible import csv_lines, visible
+
+# A table as CSV: figures with all digits, each column in one unit.
+
 
 _PLAIN = Style(
     absent={None: "", "lost": "", "undefined": "", "invalid": ""},

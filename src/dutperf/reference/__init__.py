@@ -1,1 +1,0 @@
-"""``docs/reference``: what stands in which file, made from the models and commands."""
