@@ -29,8 +29,8 @@ from rich.table import Table
 from dutperf import stats
 from dutperf.cli.console import PatientConsole, print_versioned
 from dutperf.cli.options import AsJson
+from dutperf.search import Repeats, Resolution, Verification
 from dutperf.search.mlr import Goal
-from dutperf.search.search_types import Repeats, Resolution, Verification
 from dutperf.search.strategies import Strategy, Task, classic, mlrsearch, narrowed
 from dutperf.simulation.simulated_tester import (
     Bench,

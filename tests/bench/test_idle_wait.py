@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dutperf.bench.lab_path import QuietWait
+from dutperf.bench.benches import QuietWait
 
 
 class Machine:

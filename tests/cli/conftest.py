@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from dutperf.bench import data_path
+from dutperf.bench import benches
 from dutperf.cli import measuring
 from dutperf.run.local_executor import Surroundings
 
@@ -14,5 +14,5 @@ from dutperf.run.local_executor import Surroundings
 @pytest.fixture(autouse=True)
 def _no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     patient = partial(Surroundings, sleep=lambda _seconds: None)
-    for module in (measuring, data_path):
+    for module in (measuring, benches):
         monkeypatch.setattr(module, "Surroundings", patient)

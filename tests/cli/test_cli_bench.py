@@ -13,7 +13,7 @@ import pytest
 from fake_cpus import put_on
 from typer.testing import CliRunner
 
-from dutperf.bench import data_path, lab_path
+from dutperf.bench import benches
 from dutperf.bench.path_profile import PerfProfiler
 from dutperf.cli.app import whole
 from dutperf.config import Testbed, load_testbed
@@ -139,8 +139,8 @@ def test_a_table_that_does_not_fit_is_told_with_the_arithmetic(
         f"#!/bin/sh\necho \"$@\" > {asked}\ncat <<'END'\n{json.dumps(REPORT)}\nEND\n"
     )
     program.chmod(0o755)
-    monkeypatch.setattr("dutperf.bench.data_path.check_root", lambda: None)
-    monkeypatch.setattr("dutperf.bench.data_path.find_program", lambda _: program)
+    monkeypatch.setattr("dutperf.bench.benches.check_root", lambda: None)
+    monkeypatch.setattr("dutperf.bench.benches.find_program", lambda _: program)
     result = CliRunner().invoke(whole(), ["bench", "--entries", "400M,1M"])
     assert result.exit_code == 0, result.output
     assert "--entries 1000000,400000000" in asked.read_text()
@@ -210,7 +210,7 @@ def test_a_cpu_that_is_isolated_is_there(monkeypatch: pytest.MonkeyPatch) -> Non
 
     put_on(monkeypatch, {0}, isolated={5})
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(data_path, "find_program", none)
+    monkeypatch.setattr(benches, "find_program", none)
     result = CliRunner().invoke(whole(), ["bench", "--cpu", "5"])
     assert isinstance(result.exception, SetupError)
     assert result.exception.message == "no program"
@@ -225,9 +225,9 @@ def test_a_cpu_that_is_not_there_is_bad_input() -> None:
 def test_a_bench_that_fails_says_what_the_program_said(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dutperf.bench.data_path.check_root", lambda: None)
+    monkeypatch.setattr("dutperf.bench.benches.check_root", lambda: None)
     monkeypatch.setattr(
-        "dutperf.bench.data_path.find_program", lambda _name: "/bin/false"
+        "dutperf.bench.benches.find_program", lambda _name: "/bin/false"
     )
     result = CliRunner().invoke(whole(), ["bench"])
     assert isinstance(result.exception, SetupError)
@@ -256,13 +256,13 @@ def lab_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:  # noqa: ANN
             engine = FakeEngine(dut, tester_limit_fps=tester_limit_fps)
             return lambda _log_path: contextlib.nullcontext(engine)
 
-        monkeypatch.setattr(lab_path, "prepare_engine", prepare)
+        monkeypatch.setattr(benches, "prepare_engine", prepare)
 
     monkeypatch.setattr("dutperf.lab.lifecycle.session", session)
     monkeypatch.setattr("dutperf.lab.lifecycle.running", list)
     monkeypatch.setattr("dutperf.lab.dut_alive", lambda _name: True)
-    monkeypatch.setattr(lab_path, "QuietWait", lambda *_: lambda _seconds: None)
-    monkeypatch.setattr(lab_path, "PerfProfiler", NoPerf)
+    monkeypatch.setattr(benches, "QuietWait", lambda *_: lambda _seconds: None)
+    monkeypatch.setattr(benches, "PerfProfiler", NoPerf)
     return use
 
 

@@ -179,8 +179,8 @@ def test_only_the_command_that_is_asked_for_is_loaded() -> None:
         "import sys\n"
         "from dutperf.cli import app\n"
         "assert app.run(['report', '/nowhere']) == 2\n"
-        "others = {'dutperf.comparison', 'dutperf.lab.state', 'dutperf.remote.wire'}"
-        "& set(sys.modules)\n"
+        "others = {'dutperf.comparison', 'dutperf.lab.state', 'dutperf.remote.security'"
+        "} & set(sys.modules)\n"
         "assert not others, others\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from dutperf.bench import data_path
+from dutperf.bench import benches
 from dutperf.cli.app import run as run_program
 from dutperf.cli.app import whole
 from dutperf.config import Testbed
@@ -28,7 +28,7 @@ def _open_fake(_testbed: Testbed, _notify: Notify) -> EngineStarter:
 @pytest.fixture(autouse=True)
 def simulated(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ports without a device, and a tester of a known limit."""
-    monkeypatch.setattr(data_path, "prepare_engine", _open_fake)
+    monkeypatch.setattr(benches, "prepare_engine", _open_fake)
 
 
 def run(tmp_path: Path, *options: str) -> tuple[int, str]:

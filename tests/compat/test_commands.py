@@ -18,7 +18,7 @@ from siitperf_files import NAT44, ROUTER, text_of, write
 from dutperf.compat.command_line import Command
 from dutperf.compat.commands import run
 from dutperf.compat.conf import NAME, read_conf
-from dutperf.compat.ports import open_ports_of, with_cores
+from dutperf.compat.conversion import open_ports_of, with_cores
 from dutperf.config.testbed import Testbed
 from dutperf.errors import EngineError, InputError, SetupError
 from dutperf.run.engine_session import EngineStarter, Notify

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dutperf.protocol.base import Side
 from siitperf_files import (
     EXAMPLES,
     HOSTS44,
@@ -30,6 +29,7 @@ from dutperf.errors import InputError
 from dutperf.model.cell import Cell
 from dutperf.model.rate_specs import ThroughputSpec
 from dutperf.model.specs import LatencySpec
+from dutperf.protocol.base import Side
 from dutperf.protocol.stream_messages import StreamRequest
 from dutperf.run.engine_session import neighbours
 from dutperf.run.trial_request import trial_request

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dutperf.protocol.base import DirectionName
 from siitperf_files import (
     HOSTS4,
     HOSTS6,
@@ -23,6 +22,7 @@ from siitperf_files import (
 from dutperf.compat.command_line import Command, read_arguments
 from dutperf.compat.requests import Gateways, Requests, neighbours, trial_requests
 from dutperf.errors import InputError
+from dutperf.protocol.base import DirectionName
 from dutperf.protocol.stream_messages import StreamRequest
 
 TRIAL = "84 1000 60 2000 1 1"

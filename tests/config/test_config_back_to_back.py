@@ -13,7 +13,7 @@ from dutperf.config.rate_sources import with_sources
 from dutperf.config.warnings import conformance_of
 from dutperf.errors import InputError
 from dutperf.model.rate_specs import BackToBackSpec, ThroughputSpec
-from dutperf.run.estimate import estimate
+from dutperf.run.preview import estimate
 
 B2B: dict[str, Any] = {"procedure": "back-to-back"}
 THROUGHPUT: dict[str, Any] = {"procedure": "throughput"}

@@ -12,7 +12,7 @@ from dutperf.config.campaign import preset_keys
 from dutperf.config.deviations import deviations
 from dutperf.config.warnings import conformance_of
 from dutperf.errors import InputError
-from dutperf.run.estimate import estimate
+from dutperf.run.preview import estimate
 
 OUTAGE: dict[str, Any] = {"procedure": "outage"}
 BY_THE_BOOK = {**OUTAGE, "id": "outage"}

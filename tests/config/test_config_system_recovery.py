@@ -15,7 +15,7 @@ from dutperf.config.warnings import conformance_of
 from dutperf.errors import InputError
 from dutperf.model.rate_specs import ThroughputSpec
 from dutperf.model.specs import SystemRecoverySpec
-from dutperf.run.estimate import estimate
+from dutperf.run.preview import estimate
 
 RECOVERY: dict[str, Any] = {"procedure": "system-recovery"}
 THROUGHPUT: dict[str, Any] = {"procedure": "throughput"}

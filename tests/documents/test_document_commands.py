@@ -21,12 +21,12 @@ from ruamel.yaml import YAML
 from dutperf import lab
 from dutperf.catalogue import PROCEDURES
 from dutperf.cli import app, measuring, run_command
-from dutperf.cli.testbeds import planned_testbeds
+from dutperf.cli.measuring import planned_testbeds
 from dutperf.config import Campaign, Testbed, expand
 from dutperf.config.campaign import LabKeys
 from dutperf.config.testbed import Hooks
 from dutperf.lab import lifecycle
-from dutperf.routing.speaker import no_speaker
+from dutperf.routing import no_speaker
 from dutperf.run.engine_session import EngineStarter, Notify
 from dutperf.run.local_executor import Surroundings
 from dutperf.simulation.fake_engine import FakeEngine, SimulatedNat, step

@@ -35,7 +35,7 @@ from dutperf.remote.messages import (
     ticket_of,
 )
 from dutperf.remote.security import Call, Hello, Line, Members, Reply
-from dutperf.run.jobs import Job
+from dutperf.run import Job
 
 MESSAGES = [
     Begun(),

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from dutperf.protocol.base import IpVersion
 from labtools import cross, tolerant
 
 from dutperf import lab
@@ -18,6 +17,7 @@ from dutperf.errors import InputError, SetupError
 from dutperf.lab import netns
 from dutperf.lab.devices.linux import LINUX_ROUTER
 from dutperf.lab.devices.nftables import FILTER_CHAIN, FILTERS, Table, denied, filters
+from dutperf.protocol.base import IpVersion
 
 NAME = "linux-firewall"
 VERSIONS: dict[str, IpVersion] = {"ip": 4, "ip6": 6}

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from dutperf import lab
 from dutperf.cli.app import whole
-from dutperf.cli.testbeds import open_testbed
+from dutperf.cli.measuring import open_testbed
 from dutperf.config import PlannedTestbed
 from dutperf.config.campaign import LabKeys
 from dutperf.errors import InputError, SetupError

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from dutperf.protocol.base import Driver, IpVersion
 from labtools import Wire, is_test_frame, leftovers, tolerant
 from livetools import DRIVERS, LAB, SHORT, dutperf, kept_lab, needs_engine
 from ruamel.yaml import YAML
 
 from dutperf.busy import owned
 from dutperf.config.testbed import Testbed
+from dutperf.protocol.base import Driver, IpVersion
 from dutperf.results import load_campaign, load_environment, load_journal, load_results
 from dutperf.run.engine_session import port_names
 

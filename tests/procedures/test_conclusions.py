@@ -12,8 +12,7 @@ from dutperf.protocol.result_messages import Reason, ReasonCode
 from dutperf.results import BoundCause, RepeatResult
 from dutperf.results.bounds import Overall
 from dutperf.results.rate_results import Bound
-from dutperf.search import SearchResult
-from dutperf.search.search_types import Conclusion
+from dutperf.search import Conclusion, SearchResult
 
 MEDIA, SET = MaxRate(1000, "media", line_rate=True), MaxRate(1000, "set")
 

@@ -14,7 +14,7 @@ from dutperf.results import CellResult, TrialRecord
 from dutperf.results.words import management_sentence
 from dutperf.run.local_executor import measure_cell
 from dutperf.simulation.fake_engine import FakeEngine, perfect, step
-from dutperf.simulation.simulated_agent import SimulatedAgent
+from dutperf.simulation.simulated_gateway import SimulatedAgent
 from oracle.management import management
 
 LIMIT = MaxRate(20_000, "media")

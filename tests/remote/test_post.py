@@ -23,7 +23,7 @@ from dutperf.remote.task import (
     Workshop,
     measure_ticket,
 )
-from dutperf.run.jobs import Job
+from dutperf.run import Job
 from dutperf.run.local_executor import Surroundings
 
 

@@ -26,14 +26,15 @@ from dutperf.remote.messages import (
     Message,
     OnCell,
     OnTrial,
+    Owner,
     Ticket,
     claim_of,
+    place_for,
     ticket_of,
 )
-from dutperf.remote.owners import Owner, place_for
 from dutperf.remote.remote_executor import RemoteExecutor
+from dutperf.run import TestbedsError
 from dutperf.run.campaign_run import run_campaign
-from dutperf.run.jobs import TestbedsError
 from dutperf.run.local_executor import Surroundings
 
 

@@ -26,13 +26,11 @@ from remote_hosts import (
 
 from dutperf import __version__
 from dutperf.cli import app
-from dutperf.cli.measuring import surroundings
-from dutperf.cli.testbeds import planned_testbeds
+from dutperf.cli.measuring import planned_testbeds, surroundings
 from dutperf.config import load_campaign, load_testbed
 from dutperf.errors import InputError, SetupError
 from dutperf.remote.hub import SchedulerHub
-from dutperf.remote.messages import Claim
-from dutperf.remote.owners import Owner
+from dutperf.remote.messages import Claim, Owner
 from dutperf.remote.security import (
     Call,
     Certificates,

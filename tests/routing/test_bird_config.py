@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from dutperf.protocol.base import RoutingDaemonProtocol, Side
 from planning import TESTBED, cell
 
 from dutperf.config import Testbed
 from dutperf.model.cell import Cell
+from dutperf.protocol.base import RoutingDaemonProtocol, Side
 from dutperf.routing.bird import Session, configuration, hosts_of, sessions_of, told_in
 
 PROTOCOLS: list[RoutingDaemonProtocol] = ["ospf", "bgp"]

@@ -12,8 +12,8 @@ from planning import TESTBED, cell
 from dutperf.errors import SetupError
 from dutperf.model.cell import Cell
 from dutperf.results.trial_record import RoutingSession
+from dutperf.routing import SAME_AGAIN_S, SPREAD_S, BirdSpeaker
 from dutperf.routing.bird import sessions_of
-from dutperf.routing.speaker import SAME_AGAIN_S, SPREAD_S, BirdSpeaker
 
 
 @dataclass

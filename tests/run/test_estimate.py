@@ -12,7 +12,7 @@ from dutperf.errors import InputError
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.measurements import METHODS
 from dutperf.procedures.throughput import measure_throughput
-from dutperf.run.estimate import estimate
+from dutperf.run.preview import estimate
 from dutperf.simulation.fake_engine import FakeEngine, step
 
 FIRST_FRAMES = 1  # a trial before those of the procedure

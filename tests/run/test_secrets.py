@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from planning import TESTBED, Run, spec
 
-from dutperf.cli.testbeds import planned_testbeds
+from dutperf.cli.measuring import planned_testbeds
 from dutperf.config import Campaign, Testbed, load_campaign, load_testbed
 from dutperf.config.testbed import COMMUNITY_VARIABLE, Hook
 from dutperf.errors import InputError, SetupError
@@ -17,7 +17,7 @@ from dutperf.results import ResultsFile
 from dutperf.run.campaign_run import results_again
 from dutperf.run.hook_runs import run_hooks
 from dutperf.simulation.fake_engine import FakeEngine, step
-from dutperf.simulation.simulated_agent import SimulatedAgent
+from dutperf.simulation.simulated_gateway import SimulatedAgent
 
 COMMUNITY = "xyzzy-1a"
 """As hexadecimal digits it would be in the packets of the journal."""

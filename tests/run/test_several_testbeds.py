@@ -23,9 +23,9 @@ from dutperf.results import (
     load_journal,
     load_results,
 )
+from dutperf.run import Job, OnOutcome, TestbedsError, jobs_of
 from dutperf.run.campaign_run import run_campaign
 from dutperf.run.engine_session import EngineStarter, Notify
-from dutperf.run.jobs import Job, OnOutcome, TestbedsError, jobs_of
 from dutperf.run.local_executor import LocalExecutor, Surroundings
 from dutperf.simulation.fake_engine import Dut, FakeEngine, step
 

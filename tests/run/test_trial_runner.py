@@ -3,13 +3,13 @@ from __future__ import annotations
 import pytest
 from planning import TESTBED, Recording, cell, spoilt
 
+from dutperf import run
 from dutperf.errors import SetupError
 from dutperf.procedures.events import TrialFinished, TrialMoved, TrialStarted
 from dutperf.procedures.trials import Ask
 from dutperf.protocol.result_messages import ReasonCode, TrialResult
 from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import TrialRecord
-from dutperf.run import replay
 from dutperf.run.trial_runner import TrialRunner
 from dutperf.simulation.fake_engine import FakeEngine, every, perfect, step
 
@@ -80,7 +80,7 @@ def test_an_invalid_trial_run_again_is_a_second_attempt() -> None:
 def test_trial_ids_start_again_before_they_do_not_fit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(replay, "_TRIAL_IDS", 2)
+    monkeypatch.setattr(run, "_TRIAL_IDS", 2)
     recording = Recording(FakeEngine(perfect()))
     for _ in range(3):
         recording.runner.run(Ask(cell(), 1000))

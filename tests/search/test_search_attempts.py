@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from dutperf.search import Outcome
-from dutperf.search.search_types import attempted, tells_nothing
+from dutperf.search import Outcome, attempted, tells_nothing
 
 PASS, INVALID = Outcome("pass"), Outcome("invalid")
 BEHIND = Outcome("invalid", offered_fps=90)

@@ -10,14 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dutperf.search import (
-    Measure,
-    Outcome,
-    Resolution,
-    SearchResult,
-    Step,
-    binary_search,
-)
+from dutperf.search import Measure, Outcome, Resolution, SearchResult, Step
+from dutperf.search.binary import binary_search
 
 seeded = settings(derandomize=True, deadline=None, database=None, max_examples=300)
 ONE_FPS = Resolution.parse("1")

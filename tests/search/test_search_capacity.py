@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from dutperf.search import Outcome, Resolution
 from dutperf.search.binary import (
     CapacityResult,
     CapacityStep,
@@ -15,7 +16,6 @@ from dutperf.search.binary import (
     Establish,
     capacity_search,
 )
-from dutperf.search.search_types import Outcome, Resolution
 
 RESOLUTION = Resolution.parse("5%")
 PASS, FAIL = Outcome("pass"), Outcome("fail")

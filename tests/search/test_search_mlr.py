@@ -12,7 +12,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from dutperf.search import Goal, MlrResult, Outcome, mlr_search
+from dutperf.search import Outcome
+from dutperf.search.mlr import Goal, MlrResult, mlr_search
 
 if TYPE_CHECKING:
     from MLRsearch.target_stat import TargetStat

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import pytest
 
-from dutperf.search.search_types import Repeats, Resolution
+from dutperf.search import Repeats, Resolution
 
 AUTO = Repeats(64, Resolution(Fraction(1, 100), relative=True))
 SAME = [100_000.0] * 64

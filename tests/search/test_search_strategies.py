@@ -9,15 +9,15 @@ import pytest
 
 from dutperf import stats
 from dutperf.search import (
-    Goal,
     Measure,
     Outcome,
+    Repeats,
     Resolution,
     SearchResult,
     Step,
     Verification,
 )
-from dutperf.search.search_types import Repeats
+from dutperf.search.mlr import Goal
 from dutperf.search.strategies import Strategy, Task, classic, mlrsearch, narrowed
 from dutperf.simulation.simulated_tester import Bench, SimulatedTester, StepDevice
 

@@ -9,15 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dutperf.search import (
-    Bracket,
-    Outcome,
-    Resolution,
-    SearchResult,
-    Verification,
-    binary_search,
-    confirm,
-)
+from dutperf.search import Bracket, Outcome, Resolution, SearchResult, Verification
+from dutperf.search.binary import binary_search, confirm
 
 seeded = settings(derandomize=True, deadline=None, database=None, max_examples=300)
 PASS, FAIL, INVALID = Outcome("pass"), Outcome("fail"), Outcome("invalid")

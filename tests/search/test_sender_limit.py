@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dutperf.search.search_types import Outcome, sender_limit_fps
+from dutperf.search import Outcome, sender_limit_fps
 
 Offered = list[float | None]
 

@@ -12,7 +12,8 @@ import uvicorn
 from report_sample import search
 from served import client, open_run, stored_run
 
-from dutperf.serve import app, server
+from dutperf import serve
+from dutperf.serve import app
 
 PATIENCE_S = 60
 HALF = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Rest: "
@@ -44,9 +45,9 @@ class Served:
 
 @contextlib.asynccontextmanager
 async def served(root: Path) -> AsyncIterator[Served]:
-    listening = server._listen("127.0.0.1", 0)
+    listening = serve._listen("127.0.0.1", 0)
     guard = client(root).app
-    serving = uvicorn.Server(server.settings(guard))  # type: ignore[arg-type]
+    serving = uvicorn.Server(serve.settings(guard))  # type: ignore[arg-type]
     running = asyncio.create_task(serving.serve(sockets=[listening]))
     found = Served(*listening.getsockname())
     try:
@@ -94,7 +95,7 @@ def test_who_sends_no_whole_request_is_cut_off_however_often_a_byte_comes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request_: bytes
 ) -> None:
     records = search(1, "throughput-ip4-64-both", 306_700)
-    monkeypatch.setattr(server, "_REQUEST_S", 0.2)
+    monkeypatch.setattr(serve, "_REQUEST_S", 0.2)
     monkeypatch.setattr(app, "_POLL_S", 0.01)
 
     async def attack() -> None:

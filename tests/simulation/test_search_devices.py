@@ -6,7 +6,8 @@ import random
 
 import pytest
 
-from dutperf.search import Resolution, SearchResult, binary_search
+from dutperf.search import Resolution, SearchResult
+from dutperf.search.binary import binary_search
 from dutperf.simulation.simulated_tester import (
     Device,
     SimulatedTester,

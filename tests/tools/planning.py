@@ -19,7 +19,7 @@ from dutperf.procedures.trials import Ask, RunHooks
 from dutperf.protocol.result_messages import Reason, ReasonCode, TrialResult, Verdict
 from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import ResultsFile, TrialRecord
-from dutperf.routing.speaker import Speaking, no_speaker
+from dutperf.routing import Speaking, no_speaker
 from dutperf.run.campaign_run import run_campaign
 from dutperf.run.engine_session import (
     EngineOpener,

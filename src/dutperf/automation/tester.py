@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dutperf.catalogue import PROCEDURES, Unit
-from dutperf.cli.measuring import surroundings
-from dutperf.cli.testbeds import campaign_for, planned_testbeds
+from dutperf.cli.measuring import campaign_for, planned_testbeds, surroundings
 from dutperf.config import PlannedTestbed, Testbed, spec_from
 from dutperf.config.campaign import Campaign, Preset, preset_keys
 from dutperf.config.testbed import Hooks

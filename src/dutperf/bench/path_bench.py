@@ -61,9 +61,9 @@ from dutperf.search import (
     Outcome,
     Resolution,
     SearchResult,
-    binary_search,
+    attempted,
 )
-from dutperf.search.search_types import attempted
+from dutperf.search.binary import binary_search
 
 PathDriver = Literal["af_xdp", "af_packet"]
 PATH_DRIVERS: tuple[PathDriver, ...] = ("af_xdp", "af_packet")

@@ -10,16 +10,27 @@ from typing import Annotated, Literal
 import typer
 from rich.table import Table
 
-from dutperf.bench.data_path import Result, bench_data_path
-from dutperf.bench.lab_path import LabAccess, LabBench, bench_lab_path, path_spec
+from dutperf.bench.benches import (
+    LabAccess,
+    LabBench,
+    Result,
+    bench_data_path,
+    bench_lab_path,
+    path_spec,
+)
 from dutperf.bench.path_bench import PATH_DRIVERS, DriverResult, PathDriver, Rate
 from dutperf.bench.path_profile import CpuProfile
 from dutperf.cli import INTERRUPTED, INVALID
 from dutperf.cli.console import PatientConsole, print_json, print_versioned
+from dutperf.cli.measuring import (
+    campaign_for,
+    dut_alive,
+    open_testbed,
+    planned_testbeds,
+)
 from dutperf.cli.options import AsJson, Rules
 from dutperf.cli.procedure_options import DEFAULT_SEED
 from dutperf.cli.terminal import Terminal
-from dutperf.cli.testbeds import campaign_for, dut_alive, open_testbed, planned_testbeds
 from dutperf.config.document import shown
 from dutperf.errors import InputError
 

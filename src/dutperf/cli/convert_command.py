@@ -10,8 +10,7 @@ import typer
 from dutperf.cli.console import PatientConsole, show_notice
 from dutperf.compat.command_line import Arguments, Command, read_arguments
 from dutperf.compat.conf import Conf, read_conf
-from dutperf.compat.conversion import as_campaign, as_testbed
-from dutperf.compat.ports import pci_ports
+from dutperf.compat.conversion import as_campaign, as_testbed, pci_ports
 from dutperf.errors import InputError, SetupError
 
 _TESTBED, _CAMPAIGN = "testbed.yaml", "campaign.yaml"

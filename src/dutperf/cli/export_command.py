@@ -160,7 +160,7 @@ def serve_command(
     """Show runs in a browser: their reports, comparisons, and the one that goes on."""
     # The web framework is loaded by nobody else.
     from dutperf.comparison.output import render  # noqa: PLC0415
-    from dutperf.serve.server import serve  # noqa: PLC0415
+    from dutperf.serve import serve  # noqa: PLC0415
 
     with _ended_by_signals():
         serve(directory, host, port, compare=render, planned=_planned, tell=_tell)
@@ -190,7 +190,7 @@ def _tell(address: str) -> None:
 
 def _planned(directory: Path) -> Sequence[Cell]:
     """Nothing where the campaign is lost, or is of another dutperf."""
-    from dutperf.cli.testbeds import planned_testbeds  # noqa: PLC0415 - as above
+    from dutperf.cli.measuring import planned_testbeds  # noqa: PLC0415 - as above
 
     try:
         campaign = load_campaign(stored_campaign(directory), stored=True)

@@ -39,7 +39,7 @@ from dutperf.results import TrialRecord
 from dutperf.results.trial_record import TrialRole
 from dutperf.results.units import about, whole
 from dutperf.results.words import RECEIVED
-from dutperf.run.estimate import estimate
+from dutperf.run.preview import estimate
 from dutperf.visible import visible
 
 # Lines at the end of a terminal that are drawn over and over again, and then go.

@@ -16,7 +16,7 @@ from rich.table import Table
 from dutperf.catalogue import PROCEDURES, ProcedureName
 from dutperf.cli.console import PatientConsole, print_versioned, show_notice
 from dutperf.cli.live_view import span
-from dutperf.cli.measuring import measure
+from dutperf.cli.measuring import campaign_for, measure, open_testbed, planned_testbeds
 from dutperf.cli.options import (
     AllowHooks,
     AsJson,
@@ -45,7 +45,6 @@ from dutperf.cli.procedure_options import (
     with_frame_options,
     with_procedure_options,
 )
-from dutperf.cli.testbeds import campaign_for, open_testbed, planned_testbeds
 from dutperf.config import (
     Campaign,
     PlannedTestbed,
@@ -64,6 +63,7 @@ from dutperf.remote.hub import SchedulerHub
 from dutperf.remote.remote_executor import RemoteExecutor
 from dutperf.remote.security import RUN, Certificates, checked_address
 from dutperf.results import ResultsDirectory, stored_campaign
+from dutperf.run import Executor
 from dutperf.run.campaign_run import (
     ExecutorMaker,
     all_notices,
@@ -71,10 +71,8 @@ from dutperf.run.campaign_run import (
     virtual_testbeds,
 )
 from dutperf.run.engine_session import prepare_engine
-from dutperf.run.estimate import ASSUMPTION, Estimate, estimate
-from dutperf.run.jobs import Executor
 from dutperf.run.local_executor import LocalExecutor, Surroundings
-from dutperf.run.preview import preview_frames, unopened
+from dutperf.run.preview import ASSUMPTION, Estimate, estimate, preview_frames, unopened
 
 # ``dutperf run --scheduler``: what measures is on other hosts.
 

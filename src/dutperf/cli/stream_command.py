@@ -16,7 +16,7 @@ import typer
 from dutperf.cli import INTERRUPTED, INVALID
 from dutperf.cli.console import PatientConsole, print_versioned
 from dutperf.cli.live_view import LiveLines
-from dutperf.cli.measuring import surroundings
+from dutperf.cli.measuring import campaign_for, planned_testbeds, surroundings
 from dutperf.cli.options import AsJson, LabName, Plain, Rules, TestbedFile
 from dutperf.cli.procedure_options import DEFAULT_SEED, Seed, with_frame_options
 from dutperf.cli.stream_keys import (
@@ -30,7 +30,6 @@ from dutperf.cli.stream_keys import (
     parse_rate,
 )
 from dutperf.cli.stream_view import Screen, lines, piece_line, summary_lines
-from dutperf.cli.testbeds import campaign_for, planned_testbeds
 from dutperf.config import Campaign, PlannedTestbed
 from dutperf.errors import InputError
 from dutperf.model.specs import ProcedureSpec

@@ -14,8 +14,8 @@ from rich.console import Console
 
 from dutperf.cli import INVALID, UNPROVEN
 from dutperf.cli.console import PatientConsole, print_versioned, show_notice
+from dutperf.cli.measuring import planned_testbeds
 from dutperf.cli.options import AllowHooks, AsJson, Output
-from dutperf.cli.testbeds import planned_testbeds
 from dutperf.config import load_campaign
 from dutperf.errors import DutperfError, InputError, SetupError
 from dutperf.evidence import (

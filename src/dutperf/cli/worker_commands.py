@@ -121,7 +121,7 @@ def scheduler(
     tls_key: TlsKey = None,
 ) -> None:
     """Bring runs and workers of many hosts together."""
-    from dutperf.remote.scheduler import serve  # noqa: PLC0415 - of no other command
+    from dutperf.remote.worker import serve  # noqa: PLC0415 - of no other command
 
     serve(host, port, Certificates(tls_ca, tls_cert, tls_key), _tell)
 

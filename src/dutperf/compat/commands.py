@@ -29,7 +29,7 @@ from dutperf.compat.command_line import (
     trial_lines,
 )
 from dutperf.compat.conf import LETTERS, NAME, Conf, read_conf
-from dutperf.compat.ports import (
+from dutperf.compat.conversion import (
     device_watch,
     gateways,
     open_ports_of,

@@ -25,7 +25,6 @@ from dutperf.lab import (
     processes,
     topology,
 )
-from dutperf.lab.description import testbed_of
 from dutperf.lab.devices import device_of, find
 from dutperf.lab.devices.device import LabDevice
 from dutperf.lab.orders import check_limit
@@ -41,6 +40,7 @@ from dutperf.lab.presence import (
 )
 from dutperf.lab.processes import CpuPlan, Process, Programs, is_running, this_process
 from dutperf.lab.state import LabState, StateFile, hand_over
+from dutperf.lab.topology import testbed_of
 from dutperf.programs import postponed_signals, terminate_as_interrupt
 
 _INTERRUPTED = "interrupted: the lab is finished, then taken down; a moment"

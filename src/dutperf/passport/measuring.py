@@ -31,7 +31,8 @@ from dutperf.protocol.result_messages import DirectionResult, Histogram
 from dutperf.results.environment import PortRecord
 from dutperf.results.passport import PassportDelay, PassportEntry, PassportLag, Sent
 from dutperf.results.trial_record import TrialRecord
-from dutperf.search import Outcome, Resolution, binary_search
+from dutperf.search import Outcome, Resolution
+from dutperf.search.binary import binary_search
 
 # How long a CPU was busy, as the kernel counts what it was not.
 

@@ -29,8 +29,7 @@ from dutperf.results.rate_results import (
     ValueGroup,
 )
 from dutperf.results.units import about, duration, in_unit
-from dutperf.search import Resolution
-from dutperf.search.search_types import Conclusion
+from dutperf.search import Conclusion, Resolution, mlr
 from dutperf.standards import Deviation
 from dutperf.stats import stability
 
@@ -103,7 +102,7 @@ def bound_deviations(cell: Cell, found: Overall) -> list[Deviation]:
 
 
 def goal_results(
-    found: Sequence[search.GoalResult],
+    found: Sequence[mlr.GoalResult],
     cell: Cell,
     limit: MaxRate,
     evidence: Evidence,
@@ -132,7 +131,7 @@ def settlement(cell: Cell, repeats: Sequence[RepeatResult]) -> Settlement | None
 
 def _goal_result(
     spec: GoalSpec,
-    found: search.GoalResult,
+    found: mlr.GoalResult,
     cell: Cell,
     limit: MaxRate,
     evidence: Evidence,

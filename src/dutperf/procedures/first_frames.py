@@ -19,7 +19,7 @@ from dutperf.protocol.result_messages import (
     TrialResult,
 )
 from dutperf.results.device_words import icmp_words, places_to_look
-from dutperf.search.search_types import attempted
+from dutperf.search import attempted
 
 FRAMES = 100
 RATE_FPS = 1000

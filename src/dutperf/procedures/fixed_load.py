@@ -36,7 +36,7 @@ from dutperf.results.bounds import valued
 from dutperf.results.details import FrameCount
 from dutperf.results.model import CellResult, is_by_the_book
 from dutperf.results.rate_results import BoundCause, Load
-from dutperf.search.search_types import attempted, tells_nothing
+from dutperf.search import attempted, tells_nothing
 from dutperf.standards import Deviation
 
 

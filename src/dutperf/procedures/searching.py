@@ -31,9 +31,8 @@ from dutperf.procedures.trials import (
 )
 from dutperf.protocol.result_messages import Reason, TrialResult, Verdict
 from dutperf.results.trial_record import TrialRecord
-from dutperf.search import Goal, Outcome, Resolution, Step, Verification
-from dutperf.search.mlr import least_rate_fps
-from dutperf.search.search_types import Repeats
+from dutperf.search import Outcome, Repeats, Resolution, Step, Verification
+from dutperf.search.mlr import Goal, least_rate_fps
 from dutperf.search.strategies import Strategy, Task, classic, mlrsearch, narrowed
 
 _INITIAL_S = 1.0  # shortest trials of MLRsearch

@@ -29,7 +29,7 @@ from dutperf.protocol.result_messages import TrialResult
 from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import CellResult, Media, PortRecord
 from dutperf.results.rate_results import WireRate
-from dutperf.search.search_types import attempted, sender_limit_fps, tells_nothing
+from dutperf.search import attempted, sender_limit_fps, tells_nothing
 from dutperf.standards import Deviation
 
 # What stands beside every result: what the media carry, and the sum of directions.

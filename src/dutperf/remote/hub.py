@@ -19,8 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
 
 from dutperf.errors import DutperfError, SetupError
-from dutperf.remote.messages import GONE, Mail, Ticket, claim_of, envelopes_of
-from dutperf.remote.owners import Owner
+from dutperf.remote.messages import GONE, Mail, Owner, Ticket, claim_of, envelopes_of
 from dutperf.remote.security import (
     CONNECT_S,
     Call,

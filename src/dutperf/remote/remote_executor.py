@@ -44,13 +44,16 @@ from dutperf.remote.messages import (
     OnCell,
     OnTrial,
     Opened,
+    Owner,
+    Place,
     Ticket,
     Told,
+    nobody_owns,
+    place_for,
 )
-from dutperf.remote.owners import Owner, Place, nobody_owns, place_for
 from dutperf.results import Environment, ResultsDirectory, TrialRecord
 from dutperf.results.storage import write_atomically
-from dutperf.run.jobs import Job, OnOutcome
+from dutperf.run import Job, OnOutcome
 from dutperf.run.local_executor import Surroundings, Visit, joined, visits_of
 
 PATIENCE_S = 600.0

@@ -48,15 +48,16 @@ from dutperf.remote.messages import (
     OnCell,
     OnTrial,
     Opened,
+    Owner,
     Ticket,
     Told,
+    place_for,
     text_of,
     ticket_of,
 )
-from dutperf.remote.owners import Owner, place_for
 from dutperf.results import Environment, NotMeasured, TrialRecord
 from dutperf.results.journal import counting
-from dutperf.run.jobs import Job, Outcome
+from dutperf.run import Job, Outcome
 from dutperf.run.local_executor import Surroundings, Visit
 
 # A worker's side of the conversation: threads that measure tell, the run fetches.

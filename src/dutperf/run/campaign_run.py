@@ -57,10 +57,9 @@ from dutperf.results import (
 )
 from dutperf.results.directory import CAMPAIGN
 from dutperf.results.journal import JOURNAL
-from dutperf.run.jobs import Executor, Job, Outcome, TestbedsError, jobs_of
+from dutperf.run import Executor, Job, JournalEndsError, Outcome, TestbedsError, jobs_of
 from dutperf.run.local_executor import LocalExecutor, Surroundings, visits_of
 from dutperf.run.openings import told_again
-from dutperf.run.replay import JournalEndsError
 
 _ALWAYS_SAVED_CELLS = 50
 _MOST_REPORTED_CELLS = 1000

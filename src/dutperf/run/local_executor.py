@@ -60,7 +60,15 @@ from dutperf.results.device_words import (
 from dutperf.results.environment import MachineCheck, differences, listed
 from dutperf.results.model import RunPart
 from dutperf.results.passport import Passport
-from dutperf.routing.speaker import Speaker, Speaking, no_speaker
+from dutperf.routing import Speaker, Speaking, no_speaker
+from dutperf.run import (
+    Job,
+    JournalEndsError,
+    OnOutcome,
+    RunStore,
+    TestbedsError,
+    by_testbed,
+)
 from dutperf.run.engine_session import (
     EngineOpener,
     TesterEngine,
@@ -70,9 +78,7 @@ from dutperf.run.engine_session import (
     open_ports,
     resolve_neighbours,
 )
-from dutperf.run.jobs import Job, OnOutcome, RunStore, TestbedsError, by_testbed
 from dutperf.run.openings import ConnectionsRemainError, Openings, beside_earlier
-from dutperf.run.replay import JournalEndsError
 from dutperf.run.trial_runner import TrialRunner, explaining
 
 # The environment of a testbed's first trial stays; later changes are put beside.

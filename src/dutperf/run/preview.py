@@ -1,21 +1,34 @@
-"""The first frames of a trial as a file: what would be sent, without sending it."""
+"""The first frames of a trial as a file, and how long all trials would take."""
 
 from __future__ import annotations
 
+import math
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from dutperf.config import Campaign, Testbed, expand, notices
 from dutperf.config.side import RingPort, SideConfig, alternately
+from dutperf.config.sizes import mean_frame_size
 from dutperf.engine.process import start_engine
 from dutperf.errors import InputError
 from dutperf.model.cell import Cell
-from dutperf.protocol.base import Side
+from dutperf.model.loads import ends_when_lossless
+from dutperf.model.rate_specs import BackToBackSpec, FrameLossSpec, RateSearchKeys
+from dutperf.model.specs import ConnectionRateSpec, TableCapacitySpec, TeardownRateSpec
+from dutperf.model.stateful_keys import Stateful
+from dutperf.procedures.first_frames import first_frames_s, is_tried_first
+from dutperf.procedures.max_rate import MaxRate, is_probed
+from dutperf.procedures.searching import check_range, strategy_of, waits_s
+from dutperf.procedures.stateful.establishing import stateful_of
+from dutperf.procedures.stateful.eviction_probe import numbers_beyond
+from dutperf.procedures.stateful.table_capacity import search_of
+from dutperf.procedures.tester_limit import TRIAL_S, TRIALS
+from dutperf.protocol.base import Side, line_rate_fps
 from dutperf.protocol.methods import PreviewParams
 from dutperf.protocol.port_messages import PortSpec
 from dutperf.protocol.trial_messages import TrialRequest
@@ -28,6 +41,10 @@ from dutperf.run.engine_session import (
     resolve_neighbours,
 )
 from dutperf.run.trial_request import trial_request
+from dutperf.search import Outcome, Resolution
+from dutperf.search.binary import ignore_capacity_step
+from dutperf.simulation.simulated_tester import SimulatedTester, SlopeDevice
+from dutperf.stats import LOOKS
 
 _MAX_DURATION_S = 2**47 // 10**9
 _TRIAL_ID = 1
@@ -231,3 +248,225 @@ def _addressed(record: TrialRecord, own: Mapping[_Port, str]) -> TrialRequest:
                 path["dst_mac"] = path["dst_mac"] or hop
     # A preview has no table to learn into.
     return TrialRequest.model_validate(data | {"learn": None, "not_before_ns": 0})
+
+
+# How many trials a campaign takes and how long: pure, nothing is opened or sent.
+#
+# What a search needs depends on the device, which is not known yet. So the search
+# itself runs, on a simulated device that does half of the maximum rate, give or take
+# half a percent, on links of 10 Gbit/s where no maximum was set, and without a trial
+# that has to be repeated. A slower device takes a few trials more, a noisier one many.
+#
+# How often ``repeats: auto`` repeats depends on nothing but the noise: it is told as a
+# range, from its first look to its last one.
+#
+# What begins a cell is in it: the first frames, and a second to find what virtual ports
+# can offer.
+
+
+ASSUMED_LINK_MBPS = 10_000
+ASSUMED_SHARE_PERCENT = 50
+ASSUMED_NOISE = 0.005
+ASSUMPTION = (
+    f"expected of a device that does {ASSUMED_SHARE_PERCENT} % of the maximum rate, "
+    f"give or take {ASSUMED_NOISE:.1%}, and damages no frames, without trials that "
+    "have to be repeated"
+)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What one cell is expected to take, all waits included.
+
+    ``most`` is above that where it depends on the device's noise: ``repeats: auto``.
+    """
+
+    cell: Cell
+    repeats: int
+    trials: int
+    duration_s: float
+    most: Estimate | None = None
+
+
+def estimate(cells: Sequence[Cell], virtual: Collection[str] = ()) -> list[Estimate]:
+    """One estimate for each of ``cells``, in their order.
+
+    Args:
+        cells: what is to be measured.
+        virtual: names of the testbeds whose ports are known to be virtual.
+
+    Raises:
+        InputError: see ``searching.check_range``.
+    """
+    return [_begun(_estimate(cell), virtual=cell.testbed in virtual) for cell in cells]
+
+
+def _begun(found: Estimate, *, virtual: bool) -> Estimate:
+    """With what comes before the procedure's own trials."""
+    cell, trials, duration_s = found.cell, 0, 0.0
+    if is_tried_first(cell):
+        trials += 1
+        duration_s += first_frames_s(_limit_fps(cell)) + waits_s(cell)
+    if virtual and is_probed(cell):
+        trials += TRIALS
+        duration_s += TRIALS * TRIAL_S
+    return replace(
+        found,
+        trials=found.trials + trials,
+        duration_s=found.duration_s + duration_s,
+        most=_begun(found.most, virtual=virtual) if found.most else None,
+    )
+
+
+def _estimate(cell: Cell) -> Estimate:
+    match cell.spec:
+        case TableCapacitySpec() as spec:
+            return _of_capacity(cell, spec)
+        case TeardownRateSpec() as spec:
+            return _of_teardown(cell, spec)
+        case ConnectionRateSpec() as spec:
+            return _of_connections(cell, spec)
+    if cell.phase2:
+        return _with_phase1(cell, _of_streams(_with_assumed_rate(cell, cell.phase2)))
+    return _of_streams(cell)
+
+
+def _of_streams(cell: Cell) -> Estimate:
+    match cell.spec:
+        case RateSearchKeys() as spec:
+            return _of_throughput(cell, spec)
+        case BackToBackSpec() as spec:
+            return _of_bursts(cell, spec)
+        case FrameLossSpec() as spec:
+            each = _loads_until_lossless(spec.load_percent)
+        case _:
+            each = 1
+    trials = cell.repeats * each
+    duration_s = trials * (cell.spec.trial_duration_s + waits_s(cell))
+    return Estimate(cell, cell.repeats, trials, duration_s)
+
+
+def _with_phase1(cell: Cell, found: Estimate) -> Estimate:
+    """Two trials for one; the waits have the time of phase 1 in them."""
+    most = _with_phase1(cell, found.most) if found.most else None
+    waits = found.trials * _until_forgotten_s(stateful_of(cell))
+    return replace(
+        found,
+        cell=cell,
+        trials=2 * found.trials,
+        duration_s=found.duration_s + waits,
+        most=most,
+    )
+
+
+def _until_forgotten_s(stateful: Stateful, *, always: bool = False) -> float:
+    """Before a test, where no hook empties the table, and it has no room for two."""
+    if stateful.is_emptied or stateful.dut_timeout_s is None:
+        return 0.0
+    has_room = 2 * stateful.connections <= (stateful.table_size or 0)
+    return 0.0 if has_room and not always else stateful.forgotten_after_s
+
+
+def _with_assumed_rate(cell: Cell, stateful: Stateful) -> Cell:
+    """Connections are opened at a share of half the maximum rate, if of a found one."""
+    if stateful.rate_reference is None:
+        return cell
+    limit_fps = _limit_fps(cell) * ASSUMED_SHARE_PERCENT / 100
+    rate_fps = max(1, stateful.rate_reference.of(limit_fps))
+    ready = stateful.model_copy(update={"phase1_rate": rate_fps})
+    return cell.model_copy(update={"stateful": ready})
+
+
+def _of_throughput(cell: Cell, spec: RateSearchKeys) -> Estimate:
+    """By running the search on a simulated device."""
+    limit_fps = _limit_fps(cell)
+    check_range(cell, MaxRate(limit_fps, "set"))
+    capacity_fps = limit_fps * ASSUMED_SHARE_PERCENT / 100
+    tester = SimulatedTester(stops_at_loss=spec.early_stop, waits_s=waits_s(cell))
+    bench = tester.bench(SlopeDevice(capacity_fps, ASSUMED_NOISE), cell.id)
+    search = strategy_of(cell, limit_fps)
+    after: list[Estimate] = []
+    while len(after) < cell.repeats:
+        found = search(bench)
+        after.append(Estimate(cell, len(after) + 1, bench.trials, bench.elapsed_s))
+        del after[len(after) - found.withdrawn :]
+    if not cell.auto or cell.repeats == LOOKS[0]:
+        return after[-1]
+    return replace(after[LOOKS[0] - 1], most=after[-1])
+
+
+def _of_bursts(cell: Cell, spec: BackToBackSpec) -> Estimate:
+    """Each a bisection, of which about every other burst loses frames."""
+    longest = _limit_fps(cell) * spec.longest_burst_s
+    step = Resolution.parse(spec.step)
+    share = float(step.value) / (1 if step.relative else longest)
+    halvings = math.ceil(math.log2(1 / min(0.5, share)))
+    trials = cell.repeats * (1 + halvings * (1 + spec.verify_trials) // 2)
+    sending_s = cell.repeats * 2 * spec.longest_burst_s
+    return Estimate(cell, cell.repeats, trials, trials * waits_s(cell) + sending_s)
+
+
+def _of_connections(cell: Cell, spec: ConnectionRateSpec) -> Estimate:
+    """Every test opens all connections, at about half of the maximum rate."""
+    stateful, limit = stateful_of(cell), _limit_fps(cell)
+    resolution = Resolution.parse(spec.resolution)
+    share = float(resolution.value) / (1 if resolution.relative else limit)
+    tests = cell.repeats * (2 + math.ceil(math.log2(1 / min(0.5, share))))
+    rate = max(1, limit * ASSUMED_SHARE_PERCENT // 100)
+    each_s = stateful.lifetime_s(rate) + waits_s(cell) + _until_forgotten_s(stateful)
+    duration_s = tests * each_s
+    phases = 1 if stateful.alpha is None else 2
+    return Estimate(cell, cell.repeats, tests * phases, duration_s)
+
+
+def _of_teardown(cell: Cell, spec: TeardownRateSpec) -> Estimate:
+    """One phase 1 each; what deleting takes is what nobody knows yet."""
+    stateful = stateful_of(cell)
+    lives_s = stateful.lifetime_s(spec.rate_fps)
+    if stateful.expiry:
+        lives_s += (stateful.dut_timeout_s or 0) + stateful.connections / spec.rate_fps
+    each_s = lives_s + waits_s(cell)
+    return Estimate(cell, cell.repeats, cell.repeats, cell.repeats * each_s)
+
+
+def _of_capacity(cell: Cell, spec: TableCapacitySpec) -> Estimate:
+    """By running the search on a simulated device, whose table is half as large.
+
+    Both phases of each test count (RFC 9693 4.9), and those that show who survives.
+    """
+    stateful = stateful_of(cell)
+    size = max(spec.stateful.first, stateful.connections // 2)
+    can_per_s = max(1, _limit_fps(cell) * ASSUMED_SHARE_PERCENT // 100)
+    tests: list[float] = []
+
+    def establish(connections: int, rate_per_s: int) -> Outcome:
+        passes = connections <= size and rate_per_s <= can_per_s
+        some = stateful.with_connections(connections)
+        forgotten_s = _until_forgotten_s(stateful, always=True)
+        tests.append(some.lifetime_s(rate_per_s) + waits_s(cell) + forgotten_s)
+        return Outcome("pass" if passes else "fail")
+
+    found = search_of(cell, establish, _limit_fps(cell), ignore_capacity_step)
+    for number in numbers_beyond(size, stateful.connections):
+        establish(number, max(1, (found.rate_per_s or 1) // 2))
+    return Estimate(
+        cell,
+        cell.repeats,
+        2 * len(tests) * cell.repeats,
+        sum(tests) * cell.repeats,
+    )
+
+
+def _limit_fps(cell: Cell) -> int:
+    if cell.spec.max_rate_fps is not None:
+        return cell.spec.max_rate_fps
+    sizes = (mean_frame_size(cell, "left"), mean_frame_size(cell, "right"))
+    return min(line_rate_fps(ASSUMED_LINK_MBPS, size) for size in sizes)
+
+
+def _loads_until_lossless(falling: Sequence[float]) -> int:
+    """RFC 2544 26.3: its own series of loads ends at the second lossless one."""
+    if not ends_when_lossless(falling):
+        return len(falling)
+    lossy = [load for load in falling if load > ASSUMED_SHARE_PERCENT]
+    return min(len(falling), len(lossy) + 2)

@@ -41,7 +41,8 @@ from dutperf.results.trial_record import (
     TrialRecord,
     TrialRole,
 )
-from dutperf.routing.speaker import Speaker
+from dutperf.routing import Speaker
+from dutperf.run import JournalEndsError, Replay, opens
 from dutperf.run.announcing import with_community, without_community
 from dutperf.run.hook_runs import (
     Trigger,
@@ -54,7 +55,6 @@ from dutperf.run.hook_runs import (
     run_hooks,
 )
 from dutperf.run.openings import ConnectionsRemainError, Openings, begun_like, remain
-from dutperf.run.replay import JournalEndsError, Replay, opens
 from dutperf.run.trial_request import trial_request
 
 _OF_COLLAPSE = ("is_alive", "restart")

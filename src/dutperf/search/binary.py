@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
-from dutperf.search.search_types import (
+from dutperf.search import (
     Bracket,
     Conclusion,
     Measure,

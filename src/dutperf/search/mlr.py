@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from dutperf.search.search_types import (
+from dutperf.search import (
     Conclusion,
     Measure,
     Outcome,

@@ -18,15 +18,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from dutperf.search import Bracket, Measure, Resolution, SearchResult, Verification
 from dutperf.search.binary import OnStep, binary_search, confirm, ignore_step
 from dutperf.search.mlr import Goal, GoalResult, mlr_search
-from dutperf.search.search_types import (
-    Bracket,
-    Measure,
-    Resolution,
-    SearchResult,
-    Verification,
-)
 
 # Narrowing: fewer trials a repeat, as long as all evidence says that there is a step.
 #

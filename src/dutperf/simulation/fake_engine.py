@@ -62,7 +62,6 @@ from dutperf.simulation.loads_over_time import (
     of_stream,
     queueing,
 )
-from dutperf.simulation.simulated_agent import SimulatedAgent
 from dutperf.simulation.simulated_devices import (
     COARSE_BITS,
     Counts,
@@ -88,6 +87,7 @@ from dutperf.simulation.simulated_devices import (
     without_checksum,
 )
 from dutperf.simulation.simulated_gateway import (
+    SimulatedAgent,
     SimulatedNat,
     SimulatedTable,
     Traffic,

@@ -5,6 +5,7 @@ a mapping (a public port, say) that no other had. Frames of the initiator open
 connections as far as size and rate of its table allow; frames of the responder pass
 when they carry the mapping of a connection that is alive. Every frame is looked at,
 in the order in which they are sent, unless nothing can change but times of last use.
+Beside it an agent, which answers what management asks.
 """
 
 from __future__ import annotations
@@ -17,9 +18,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from dutperf import packets
+from dutperf.packets import Datagram, read_udp, udp_packet
+from dutperf.protocol.base import Side
+from dutperf.protocol.result_messages import Answer
 from dutperf.protocol.stream_messages import DirectionRequest, StreamRequest
 from dutperf.protocol.stream_parts import Learn, TableResult
-from dutperf.protocol.trial_messages import TrialRequest
+from dutperf.protocol.trial_messages import Announcement, TrialRequest
 from dutperf.simulation.loads_over_time import due_times
 
 Eviction = Literal["refuse", "oldest", "chunk", "random"]
@@ -416,3 +421,57 @@ def _in_time(outbound: Traffic, inbound: Traffic) -> Iterator[tuple[int, bool, i
 
 def _events(traffic: Traffic, is_inbound: bool) -> Iterator[tuple[int, bool, int]]:
     return ((now_ns, is_inbound, k) for k, now_ns in enumerate(traffic.times_ns()))
+
+
+# A device's management: what comes back to announced queries, if anything does.
+
+
+_HOPS = 64
+
+
+class SimulatedAgent:
+    """Answers SNMP queries of one community.
+
+    Args:
+        community: others get no answer.
+        after_ns: how long it takes.
+        interfaces: of the device; it has no values of others.
+        silent_every: the query of that number, and of its multiples, gets no answer.
+    """
+
+    def __init__(
+        self,
+        community: str = "public",
+        after_ns: int = 1_000_000,
+        interfaces: int = 1,
+        silent_every: int | None = None,
+    ) -> None:
+        self._community = community.encode("ascii")
+        self._after_ns = after_ns
+        self._interfaces = interfaces
+        self._silent_every = silent_every
+
+    def answers(self, trial: TrialRequest, side: Side) -> list[Answer]:
+        """What the port on ``side`` is told in ``trial``, at most two to a query."""
+        asked = [a for a in trial.announcements if a.port == side and a.answered_from]
+        return [answer for query in asked for answer in self._answer(query)]
+
+    def _answer(self, query: Announcement) -> Iterator[Answer]:
+        asked = read_udp(bytes.fromhex(query.packet))
+        found = packets.read_request(asked.payload) if asked else None
+        if asked is None or found is None or self._community not in asked.payload:
+            return
+        number, names = found
+        if self._silent_every and number % self._silent_every == 0:
+            return
+        values = {
+            name: number
+            for name in names
+            if int(name.rpartition(".")[2]) <= self._interfaces
+        }
+        told = packets.get_response(number, self._community.decode("ascii"), values)
+        ends = (asked.destination, asked.source)
+        ports = (asked.destination_port, asked.source_port)
+        packet = udp_packet(Datagram(*ends, *ports, told), hops=_HOPS)
+        received_ns = (query.at_ns or 0) + self._after_ns
+        yield Answer(received_ns=received_ns, packet=packet.hex())

@@ -11,7 +11,7 @@ import random
 from dataclasses import dataclass
 from typing import Protocol
 
-from dutperf.search.search_types import Outcome
+from dutperf.search import Outcome
 
 _PROGRESS_S = 0.5
 

@@ -20,8 +20,8 @@ from dutperf.protocol.result_messages import TrialResult
 from dutperf.protocol.stream_messages import DirectionRequest
 from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import CellResult, TrialRecord
-from dutperf.run.estimate import estimate
 from dutperf.run.local_executor import measure_cell
+from dutperf.run.preview import estimate
 from dutperf.simulation.fake_engine import FakeEngine, SimulatedNat, queueing, step
 
 N = 500

@@ -23,7 +23,7 @@ from dutperf.config.side import (
 )
 from dutperf.config.testbed import DeviceFacts, Hooks, Routing
 from dutperf.errors import SetupError
-from dutperf.lab import description, device_cpu, machine, netns, topology
+from dutperf.lab import device_cpu, machine, netns, topology
 from dutperf.lab.netns import CHAIN, NAMESPACES, TESTER, named
 from dutperf.lab.state import LabState, StateFile
 from dutperf.protocol.base import Side
@@ -282,7 +282,7 @@ class LabDevice:
         received = cpus.receive if self.wired else None
         return [
             *self.software(),
-            *description.receiving(received),
+            *topology.receiving(received),
             self.place(cpus),
             *([self.tracking.planned()] if self.tracking else []),
         ]
@@ -292,8 +292,8 @@ class LabDevice:
         return [
             *self.software(now=True),
             *topology.ways_now(self),
-            *description.shared(state),
-            *description.receiving(state.receive_cpu),
+            *topology.shared(state),
+            *topology.receiving(state.receive_cpu),
             *self.place_now(state),
         ]
 
@@ -307,7 +307,7 @@ class LabDevice:
 
     def place_now(self, state: LabState) -> Iterator[str]:
         """Where it works, and what it has there."""
-        yield description.steering(self, state)
+        yield topology.steering(self, state)
         if self.tracking:
             yield self.tracking.present(self.namespaces[-1])
         yield machine.describe_queue(state.dut_cpu, state.settings, state.priorities)
@@ -318,7 +318,7 @@ class LabDevice:
 
     def facts(self, cpus: CpuPlan) -> DeviceFacts:
         """Its parameters (RFC 9693 6)."""
-        return description.facts(self, cpus)
+        return topology.facts(self, cpus)
 
     # What is seen of it in a trial
 
@@ -368,7 +368,7 @@ class ProgramDevice(LabDevice):
 
     def place_now(self, state: LabState) -> Iterator[str]:
         """Where each of its processes runs."""
-        return description.of_processes(state)
+        return topology.of_processes(state)
 
     def kernel_threads(self, _cpu: int) -> list[int]:
         """None works for it."""

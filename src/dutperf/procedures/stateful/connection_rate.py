@@ -42,7 +42,8 @@ from dutperf.results import bounds
 from dutperf.results.details import Eviction
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import RepeatResult
-from dutperf.search import Resolution, SearchResult, binary_search
+from dutperf.search import Resolution, SearchResult
+from dutperf.search.binary import binary_search
 from dutperf.tables.connection_tables import connection_table
 
 

@@ -15,7 +15,7 @@ from dutperf.procedures.trials import ATTEMPTS
 from dutperf.protocol.result_messages import TrialResult
 from dutperf.protocol.stream_parts import Survival
 from dutperf.results.details import Eviction, Picture
-from dutperf.search.search_types import attempted
+from dutperf.search import attempted
 from dutperf.stats.survival import Ranges, oldest_kind, survivors
 
 SLOW_PER_S = 1000

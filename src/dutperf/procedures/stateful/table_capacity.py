@@ -1,6 +1,6 @@
 """Capacity of the connection tracking table, from outside only (RFC 9693 4.9).
 
-The search is ``search.capacity``; each of its tests is that of ``establishing``, with a
+The search is ``search.binary``; each of its tests is that of ``establishing``, with a
 prefix of the same enumeration of four-tuples. A device that collapses is brought back
 by its hooks; it has come back when it holds what it held before. At the end more
 connections are opened than the table holds, to see who survives.
@@ -41,7 +41,7 @@ from dutperf.results.details import CapacityStep as StepRecord
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import RepeatResult
 from dutperf.results.trial_record import HookRun, TrialRecord
-from dutperf.search import Outcome, Resolution
+from dutperf.search import Outcome, Resolution, attempted
 from dutperf.search.binary import (
     CapacityResult,
     CapacityStep,
@@ -50,7 +50,6 @@ from dutperf.search.binary import (
     OnCapacityStep,
     capacity_search,
 )
-from dutperf.search.search_types import attempted
 from dutperf.tables.connection_tables import connection_table, step_table
 from dutperf.tables.subject import Subject
 from dutperf.tables.table_model import Table

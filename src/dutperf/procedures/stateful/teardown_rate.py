@@ -37,7 +37,7 @@ from dutperf.results.model import CellResult
 from dutperf.results.rate_results import RepeatResult
 from dutperf.results.trial_record import HookMoment, HookRun, TrialRecord
 from dutperf.results.units import about
-from dutperf.search.search_types import attempted
+from dutperf.search import attempted
 from dutperf.tables.connection_tables import connection_table, teardown_table
 from dutperf.tables.subject import Subject
 from dutperf.tables.table_model import Table
