@@ -204,7 +204,7 @@ class Query(NamedTuple):
     variables: list[str]
 
 
-class Response(NamedTuple):
+class SnmpResponse(NamedTuple):
     """An answer to a query.
 
     error: 0 is none. values: of the variables that have one, in order of the query.
@@ -243,7 +243,7 @@ def read_request(message: bytes) -> Query | None:
     return Query(found[0], [name for name, _value in found[2]]) if found else None
 
 
-def read_response(message: bytes) -> Response | None:
+def read_response(message: bytes) -> SnmpResponse | None:
     """The answer in UDP's payload; None: there is none that can be read."""
     found = _read(message, _GET_RESPONSE)
     if found is None:
@@ -253,7 +253,7 @@ def read_response(message: bytes) -> Response | None:
         for name, (tag, content) in found[2]
         if tag in (_COUNTER, _TIME_TICKS)
     }
-    return Response(found[0], found[1], values)
+    return SnmpResponse(found[0], found[1], values)
 
 
 def _message(kind: int, request_id: int, community: str, listed: list[bytes]) -> bytes:

@@ -20,7 +20,7 @@ from dutperf.bench.path_bench import (
     valid_as_pass,
     with_driver,
 )
-from dutperf.bench.path_profile import Frame, Sample
+from dutperf.bench.path_profile import Frame, StackSample
 from dutperf.config import Testbed
 from dutperf.config.side import InterfacePort
 from dutperf.errors import EngineError, InputError
@@ -41,11 +41,14 @@ class FakeProfiler:
     def start(self) -> None:
         self.started += 1
 
-    def finish(self) -> list[Sample]:
+    def finish(self) -> list[StackSample]:
         if self.trouble:
             return []
         kernel = Frame("xsk_sendmsg", "[kernel.kallsyms]")
-        return [Sample("rte-worker-1", 0, (kernel,)), Sample("ksoftirqd/1", 1, ())]
+        return [
+            StackSample("rte-worker-1", 0, (kernel,)),
+            StackSample("ksoftirqd/1", 1, ()),
+        ]
 
 
 class Bench:

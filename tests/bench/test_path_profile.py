@@ -9,7 +9,7 @@ from dutperf.bench.path_profile import (
     WORKER_RULES,
     CpuProfile,
     PerfProfiler,
-    Sample,
+    StackSample,
     cpu_profile,
     parse_script,
 )
@@ -52,7 +52,7 @@ def stack(task: str, cpu: int, *kernel: str) -> list[str]:
     return [f"{task}  22 [{cpu:03}] ", *frames, ""]
 
 
-def samples(*stacks: list[str]) -> list[Sample]:
+def samples(*stacks: list[str]) -> list[StackSample]:
     return list(parse_script([line for lines in stacks for line in lines]))
 
 

@@ -10,7 +10,7 @@ from dutperf.cli.stream_keys import (
     Say,
     Scale,
     SetRate,
-    StreamKeys,
+    TypedKeys,
     keys_in,
     parse_rate,
 )
@@ -19,7 +19,7 @@ from dutperf.errors import InputError
 
 def after(keys: str | list[str]) -> Action:
     """What the last one of ``keys`` asks for."""
-    pressed = StreamKeys()
+    pressed = TypedKeys()
     return [pressed.press(key) for key in keys][-1]
 
 
@@ -98,7 +98,7 @@ def test_what_was_typed_and_is_no_rate_is_told_and_nothing_changes() -> None:
 
 
 def test_what_is_typed_has_an_end() -> None:
-    keys = StreamKeys()
+    keys = TypedKeys()
     for _ in range(1000):
         keys.press("9")
     assert len(keys.typed or "") == 20

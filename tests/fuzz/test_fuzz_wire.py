@@ -24,11 +24,11 @@ from dutperf.remote.messages import (
     Claim,
     Ended,
     Envelope,
-    Failure,
     Finished,
-    Measured,
+    OnResult,
     Ticket,
     Told,
+    WorkerFailure,
     claim_of,
     envelopes_of,
     text_of,
@@ -41,8 +41,8 @@ MESSAGES = [
     Begun(),
     Finished(record=trial_record()),
     Told(text="slow"),
-    Measured(result=results_file().cells[0]),
-    Ended(failure=Failure(message="no room")),
+    OnResult(result=results_file().cells[0]),
+    Ended(failure=WorkerFailure(message="no room")),
 ]
 ENVELOPES = text_of(
     [Envelope(key="a", number=n, message=m) for n, m in enumerate(MESSAGES)]

@@ -16,14 +16,20 @@ from dutperf.config.campaign import MOST_RULES, LabKeys
 from dutperf.errors import InputError, SetupError
 from dutperf.lab import netns
 from dutperf.lab.devices.linux import LINUX_ROUTER
-from dutperf.lab.devices.nftables import FILTER_CHAIN, FILTERS, Table, denied, filters
+from dutperf.lab.devices.nftables import (
+    FILTER_CHAIN,
+    FILTERS,
+    NftTable,
+    denied,
+    filters,
+)
 from dutperf.protocol.base import IpVersion
 
 NAME = "linux-firewall"
 VERSIONS: dict[str, IpVersion] = {"ip": 4, "ip6": 6}
 
 
-def rules_of(table: Table, count: int) -> list[list[Any]]:
+def rules_of(table: NftTable, count: int) -> list[list[Any]]:
     """What each filter of an IP version does."""
     added = [command["add"] for command in filters(count)]
     rules = [each["rule"] for each in added if "rule" in each]
@@ -42,14 +48,14 @@ def test_the_addresses_are_those_of_rfc_2544() -> None:
 
 @pytest.mark.parametrize("table", FILTERS, ids=lambda table: table.family)
 @pytest.mark.parametrize("count", [1, 2, 25, 100, 300])
-def test_all_but_the_last_filter_deny(table: Table, count: int) -> None:
+def test_all_but_the_last_filter_deny(table: NftTable, count: int) -> None:
     decisions = [expression[-1] for expression in rules_of(table, count)]
     assert decisions == [{"drop": None}] * (count - 1) + [{"accept": None}]
 
 
 @pytest.mark.parametrize("table", FILTERS, ids=lambda table: table.family)
 def test_no_two_filters_are_the_same_and_none_is_about_test_frames(
-    table: Table,
+    table: NftTable,
 ) -> None:
     """Test frames go from one side to the other; these stay on the left."""
     pairs = list(denied(table, MOST_RULES))

@@ -21,11 +21,11 @@ from dutperf.passport.keeping import (
     owner_of,
 )
 from dutperf.passport.making import Maker, default_grid
-from dutperf.passport.measuring import Pace
+from dutperf.passport.measuring import Thoroughness
 from dutperf.results.passport import Passport, Sent
 
 pytestmark = needs_engine
-_BRIEF = Pace(0.05, 2, 1, "20%")
+_BRIEF = Thoroughness(0.05, 2, 1, "20%")
 
 
 def _made(tmp_path: Path, planned: PlannedTestbed, sent: list[Sent]) -> Passport:

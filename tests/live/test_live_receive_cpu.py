@@ -31,7 +31,7 @@ from dutperf.lab.processes import CpuPlan
 from dutperf.lab.state import LabState, StateFile
 from dutperf.passport import keeping
 from dutperf.passport.making import Maker, default_grid
-from dutperf.passport.measuring import Pace
+from dutperf.passport.measuring import Thoroughness
 from dutperf.results import load_journal
 from dutperf.results.trial_record import TrialRecord
 
@@ -189,7 +189,7 @@ def test_a_passport_has_both_figures(tmp_path: Path) -> None:
             )
         )
         said: list[str] = []
-        maker = Maker(tmp_path, open_testbed, pace=Pace(0.05, 2, 1, "20%"))
+        maker = Maker(tmp_path, open_testbed, pace=Thoroughness(0.05, 2, 1, "20%"))
         made = maker.made(loop, list(default_grid([4]))[:1], said.append)
     assert made.owner.receive_cpu == plan.receive
     (entry,) = made.entries

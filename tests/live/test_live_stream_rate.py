@@ -12,7 +12,7 @@ from dutperf.config import Campaign, PlannedTestbed, Testbed
 from dutperf.procedures.events import Event, TrialStarted
 from dutperf.run.engine_session import prepare_engine
 from dutperf.run.local_executor import Surroundings
-from dutperf.run.streaming import Pace, Stream, opened_stream
+from dutperf.run.streaming import OpenStream, PieceTimes, opened_stream
 
 pytestmark = needs_engine
 
@@ -38,7 +38,7 @@ class Presser:
     """Another thread, which stops each piece some time after it has begun."""
 
     def __init__(self) -> None:
-        self.stream: Stream | None = None
+        self.stream: OpenStream | None = None
 
     def on_event(self, event: Event) -> None:
         if self.stream and isinstance(event, TrialStarted):
@@ -58,7 +58,7 @@ def test_a_piece_that_is_stopped_loses_no_frame_and_the_next_one_follows() -> No
         Surroundings(open_engine=prepare_engine, write_report=lambda path: path),
         rate_fps=10_000,
         max_rate_fps=100_000,
-        pace=Pace(PIECE_S),
+        pace=PieceTimes(PIECE_S),
         on_event=presser.on_event,
     ) as stream:
         presser.stream = stream

@@ -54,7 +54,7 @@ def test_values_are_read_whatever_their_size() -> None:
         NAMES[2]: ASN1_COUNTER32(200),
     }
     values = {NAMES[0]: 2**32 - 1, NAMES[1]: 0, NAMES[2]: 200}
-    assert packets.read_response(answer(told)) == packets.Response(9, 0, values)
+    assert packets.read_response(answer(told)) == packets.SnmpResponse(9, 0, values)
     assert packets.read_response(packets.get_response(9, "public", values)) == (
         9,
         0,
@@ -65,7 +65,7 @@ def test_values_are_read_whatever_their_size() -> None:
 def test_what_has_no_value_is_not_among_them() -> None:
     told: dict[str, object] = {NAMES[0]: ASN1_TIME_TICKS(5), NAMES[1]: None}
     found = packets.read_response(answer(told, error=2))
-    assert found == packets.Response(9, 2, {NAMES[0]: 5})
+    assert found == packets.SnmpResponse(9, 2, {NAMES[0]: 5})
 
 
 def test_anything_else_is_none() -> None:

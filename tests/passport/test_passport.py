@@ -31,7 +31,7 @@ from dutperf.passport.keeping import (
     save_passport,
 )
 from dutperf.passport.making import Maker, default_grid, opened_at_fps
-from dutperf.passport.measuring import OPENED_AT_FPS, SHORT, Pace, cell_of
+from dutperf.passport.measuring import OPENED_AT_FPS, SHORT, Thoroughness, cell_of
 from dutperf.procedures.all_tables import tables
 from dutperf.procedures.passport_use import (
     beside_passport,
@@ -82,7 +82,7 @@ def _an_engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("DUTPERF_ENGINE", str(program))
 
 
-def maker(path: Path, engine: FakeEngine, pace: Pace = SHORT) -> Maker:
+def maker(path: Path, engine: FakeEngine, pace: Thoroughness = SHORT) -> Maker:
     return Maker(
         path,
         lambda planned: contextlib.nullcontext(planned.testbed),
@@ -91,7 +91,9 @@ def maker(path: Path, engine: FakeEngine, pace: Pace = SHORT) -> Maker:
     )
 
 
-def made(path: Path, engine: FakeEngine, of: Cell, pace: Pace = SHORT) -> PassportEntry:
+def made(
+    path: Path, engine: FakeEngine, of: Cell, pace: Thoroughness = SHORT
+) -> PassportEntry:
     told: list[str] = []
     passport = maker(path, engine, pace)(PLANNED, [of], told.append)
     assert passport, told
@@ -122,7 +124,7 @@ def passport_of(of: Cell, **keys: Any) -> Passport:  # noqa: ANN401
 
 def test_the_safe_rate_is_one_at_which_all_trials_passed(tmp_path: Path) -> None:
     engine = FakeEngine(perfect(), tester_limit_fps=LIMIT_FPS)
-    entry = made(tmp_path, engine, cell(), Pace(0.5, 20, 2, "2%"))
+    entry = made(tmp_path, engine, cell(), Thoroughness(0.5, 20, 2, "2%"))
     assert entry.trials == 20
     assert entry.safe_rate_fps
     assert 0.9 * LIMIT_FPS < entry.safe_rate_fps <= LIMIT_FPS
@@ -148,7 +150,7 @@ def test_a_rate_that_passes_only_now_and_then_is_not_safe(tmp_path: Path) -> Non
         )
 
     engine.measure = disturbed  # type: ignore[method-assign,assignment]
-    entry = made(tmp_path, engine, cell(), Pace(0.5, 20, 2, "2%"))
+    entry = made(tmp_path, engine, cell(), Thoroughness(0.5, 20, 2, "2%"))
     assert entry.safe_rate_fps
     assert 150_000 < entry.safe_rate_fps <= 200_000
     assert entry.highest_rate_fps
@@ -193,11 +195,11 @@ def test_what_is_kept_is_not_measured_again(tmp_path: Path) -> None:
         (23, SHORT, False),
         (25, SHORT, True),
         (-1, SHORT, True),
-        (9000, Pace(0.5, 20, 1, "5%"), False),
+        (9000, Thoroughness(0.5, 20, 1, "5%"), False),
     ],
 )
 def test_what_few_trials_said_holds_for_a_day(
-    tmp_path: Path, hours: int, pace: Pace, again: bool
+    tmp_path: Path, hours: int, pace: Thoroughness, again: bool
 ) -> None:
     """Of a clock that was set back nobody knows how old it is."""
     made(tmp_path, FakeEngine(step(LIMIT_FPS)), cell(), pace)

@@ -21,13 +21,13 @@ from dutperf.remote.messages import (
     Claim,
     Ended,
     Envelope,
-    Failure,
     Mail,
     Message,
     OnCell,
     OnTrial,
     Owner,
     Ticket,
+    WorkerFailure,
     claim_of,
     place_for,
     ticket_of,
@@ -213,7 +213,7 @@ def test_a_worker_that_stays_away_costs_its_testbed_only(tmp_path: Path) -> None
 def test_one_that_comes_back_gets_its_ticket_again(tmp_path: Path) -> None:
     own = owner("tls://one", bed(tmp_path, "a"))
     again = dataclasses.replace(own, address="tls://two")
-    failure = Failure(message="its ports are in use", hint="end what uses them")
+    failure = WorkerFailure(message="its ports are in use", hint="end what uses them")
     hub = FakeHub(
         [own], Went("tls://one"), Came(again), Begun(), Ended(failure=failure)
     )
@@ -253,7 +253,7 @@ def test_a_worker_that_tells_of_other_test_cases_costs_its_testbed(
 
 def test_a_worker_cannot_speak_for_another(tmp_path: Path) -> None:
     a = owner("tls://one", bed(tmp_path, "a"))
-    failure = Ended(failure=Failure(message="all is lost"))
+    failure = Ended(failure=WorkerFailure(message="all is lost"))
     envelope = Envelope(key="dutperf-run-a-1", number=1, message=failure)
     hub = FakeHub([a], Mail("tls://two", [envelope]), SetupError("end"))
     with pytest.raises(SetupError, match="end"):

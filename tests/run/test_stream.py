@@ -21,9 +21,14 @@ from dutperf.protocol.result_messages import (
     TrialResult,
 )
 from dutperf.results.trial_record import TrialRecord
-from dutperf.run.stream_counts import Silence as LongestSilence
-from dutperf.run.stream_counts import StreamCounts
-from dutperf.run.streaming import Pace, Piece, StreamControl, name_of, opened_stream
+from dutperf.run.stream_counts import LongestSilence, StreamCounts
+from dutperf.run.streaming import (
+    Piece,
+    PieceTimes,
+    StreamControl,
+    name_of,
+    opened_stream,
+)
 from dutperf.simulation.fake_engine import FakeEngine, fixed, lossy, perfect, step
 
 LIMIT = MaxRate(1_000_000, "set")
@@ -131,7 +136,7 @@ def sent(
         around,
         rate_fps=rates[0],
         max_rate_fps=None,
-        pace=Pace(),
+        pace=PieceTimes(),
         on_event=events.append,
     ) as stream:
         for rate_fps in rates:
@@ -230,7 +235,7 @@ def test_ctrl_c_ends_the_running_trial_and_the_engine(tmp_path: Path) -> None:
         around,
         rate_fps=1,
         max_rate_fps=10,
-        pace=Pace(),
+        pace=PieceTimes(),
         on_event=lambda _event: None,
     )
     with pytest.raises(KeyboardInterrupt), stream as opened:
@@ -253,7 +258,7 @@ def test_hooks_after_trials_are_not_run_for_each_piece(tmp_path: Path) -> None:
         Run(tmp_path, FakeEngine(perfect())).around,
         rate_fps=1000,
         max_rate_fps=None,
-        pace=Pace(),
+        pace=PieceTimes(),
         on_event=lambda _event: None,
     ) as stream:
         stream.send(1000, 1.0)

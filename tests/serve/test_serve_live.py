@@ -20,7 +20,7 @@ from stored_samples import results_file
 
 from dutperf.config import expand
 from dutperf.serve import app
-from dutperf.serve.live import Following, LiveView
+from dutperf.serve.live import Following, LivePage
 
 CELL = "throughput-ip4-64-both"
 CAPACITY = 306_700
@@ -31,7 +31,7 @@ def _without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app, "_POLL_S", 0.01)
 
 
-def seen(path: Path) -> LiveView:
+def seen(path: Path) -> LivePage:
     following = Following(path)
     while following.read_on():
         pass

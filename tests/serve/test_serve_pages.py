@@ -15,7 +15,7 @@ from served import COMPARED, client, open_run, stored_run
 from starlette.testclient import TestClient
 
 from dutperf.serve import app
-from dutperf.serve.runs import Run, Summary, summary_of
+from dutperf.serve.runs import ServedRun, Summary, summary_of
 
 TOKEN = "t" * 32
 
@@ -190,7 +190,7 @@ def test_many_runs_are_listed_page_by_page(
     for number in range(7):
         stored_run(tmp_path / f"r{number}", cells=[], trials=[])
 
-    def counted(run: Run) -> Summary:
+    def counted(run: ServedRun) -> Summary:
         read.append(run.name)
         return summary_of(run)
 

@@ -14,10 +14,10 @@ from stored_samples import results_file
 from dutperf.report import write_report
 from dutperf.results import NotMeasured
 from dutperf.serve import runs
-from dutperf.serve.runs import Run, RunList, find_run, summary_of
+from dutperf.serve.runs import RunList, ServedRun, find_run, summary_of
 
 
-def all_runs(root: Path) -> list[Run]:
+def all_runs(root: Path) -> list[ServedRun]:
     return RunList(root).runs()
 
 

@@ -18,9 +18,9 @@ from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.lab.refdut_socket import (
     Behaviour,
     ClassAccount,
+    DeviceLossRun,
     DirectionAccount,
     Durations,
-    LossRun,
     Report,
     TrialAccount,
 )
@@ -144,7 +144,7 @@ class SimulatedAnswer:
 
 def direction_account(seen: int, left: int, delay_ns: int = 0) -> DirectionAccount:
     """Of ``seen`` frames the first ``left`` left, the rest found the queue full."""
-    lost = LossRun(
+    lost = DeviceLossRun(
         stream=0, cause="queue", first=left, count=seen - left, from_ns=0, to_ns=0
     )
     return DirectionAccount(

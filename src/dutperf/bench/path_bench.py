@@ -26,7 +26,7 @@ from dutperf.bench.path_profile import (
     DUT_RULES,
     WORKER_RULES,
     CpuProfile,
-    Sample,
+    StackSample,
     cpu_profile,
 )
 from dutperf.config.side import InterfacePort, SideConfig
@@ -90,7 +90,7 @@ class Profiler(Protocol):
     trouble: str
 
     def start(self) -> None: ...  # noqa: D102
-    def finish(self) -> list[Sample]: ...  # noqa: D102
+    def finish(self) -> list[StackSample]: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -254,7 +254,7 @@ class _DriverBench:
             dut_alive=self.around.dut_alive,
         )
         valid, lossless = self._rates(runner, limit)
-        samples: list[Sample] = []
+        samples: list[StackSample] = []
         profiled = None
         if valid.median_fps is not None:
             profiled, samples = self._profile(runner, valid.median_fps, sampling)
@@ -315,13 +315,13 @@ class _DriverBench:
 
     def _profile(
         self, runner: TrialRunner, rate_fps: int, sampling: _Sampling
-    ) -> tuple[TrialFigures, list[Sample]]:
+    ) -> tuple[TrialFigures, list[StackSample]]:
         """A longer trial is harder to get through: each other attempt is slower."""
         duration_s = max(
             PROFILE_LEAST_S, PROFILE_DURATIONS * self.cell.spec.trial_duration_s
         )
 
-        def profiled(attempt: int) -> tuple[TrialFigures, list[Sample]]:
+        def profiled(attempt: int) -> tuple[TrialFigures, list[StackSample]]:
             percent = 100 - attempt // 2 * _PROFILE_STEP_PERCENT
             sampling.wanted = True
             try:
@@ -360,7 +360,7 @@ class _Sampling:
             self.wanted = False
         self._on_event(event)
 
-    def end(self) -> list[Sample]:
+    def end(self) -> list[StackSample]:
         self.wanted = False
         return self._profiler.finish()
 

@@ -47,7 +47,7 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Sample:
+class StackSample:
     """What a CPU did at one moment; ``stack`` begins with the innermost function."""
 
     task: str
@@ -66,7 +66,7 @@ class Rule:
 
     whose: Whose
     name: str
-    fits: Callable[[Sample], bool]
+    fits: Callable[[StackSample], bool]
 
 
 @dataclass(frozen=True)
@@ -103,32 +103,32 @@ class CpuProfile:
     top_engine: list[tuple[str, float]]
 
 
-def _within(pattern: str) -> Callable[[Sample], bool]:
+def _within(pattern: str) -> Callable[[StackSample], bool]:
     wanted = re.compile(pattern)
     return lambda s: any(f.in_kernel and wanted.fullmatch(f.symbol) for f in s.stack)
 
 
-def _innermost(pattern: str) -> Callable[[Sample], bool]:
+def _innermost(pattern: str) -> Callable[[StackSample], bool]:
     wanted = re.compile(pattern)
     return lambda s: s.in_kernel and bool(wanted.fullmatch(s.stack[0].symbol))
 
 
-def _of_engine(objects: str) -> Callable[[Sample], bool]:
+def _of_engine(objects: str) -> Callable[[StackSample], bool]:
     wanted = re.compile(objects)
     return lambda s: (
         _is_worker(s) and not s.in_kernel and bool(wanted.search(_object(s)))
     )
 
 
-def _object(sample: Sample) -> str:
+def _object(sample: StackSample) -> str:
     return Path(sample.stack[0].object).name if sample.stack else ""
 
 
-def _is_worker(sample: Sample) -> bool:
+def _is_worker(sample: StackSample) -> bool:
     return sample.task.startswith("rte-worker")
 
 
-def _is_idle(sample: Sample) -> bool:
+def _is_idle(sample: StackSample) -> bool:
     return sample.task.startswith("swapper") and not _SOFTIRQ(sample)
 
 
@@ -176,7 +176,7 @@ DUT_RULES: Sequence[Rule] = (
 
 
 def cpu_profile(
-    samples: Iterable[Sample], cpu: int, rules: Sequence[Rule], top: int = 8
+    samples: Iterable[StackSample], cpu: int, rules: Sequence[Rule], top: int = 8
 ) -> CpuProfile | None:
     """The profile of ``cpu``; None when it has no samples."""
     own = [sample for sample in samples if sample.cpu == cpu]
@@ -204,13 +204,13 @@ def cpu_profile(
     )
 
 
-def _rule_of(sample: Sample, rules: Sequence[Rule]) -> int:
+def _rule_of(sample: StackSample, rules: Sequence[Rule]) -> int:
     fitting = (index for index, rule in enumerate(rules) if rule.fits(sample))
     return next(fitting, len(rules))
 
 
 def _top(
-    samples: list[Sample], count: int, percent: Callable[[int], float]
+    samples: list[StackSample], count: int, percent: Callable[[int], float]
 ) -> list[tuple[str, float]]:
     found = Counter(_name(sample.stack[0]) for sample in samples)
     return [(name, percent(times)) for name, times in found.most_common(count)]
@@ -223,7 +223,7 @@ def _name(frame: Frame) -> str:
     return Path(frame.object).name
 
 
-def parse_script(lines: Iterable[str]) -> Iterator[Sample]:
+def parse_script(lines: Iterable[str]) -> Iterator[StackSample]:
     """The samples in the output of ``perf script -F comm,tid,cpu,ip,sym,dso``."""
     task, cpu, stack = "", -1, list[Frame]()
     for line in [*lines, ""]:
@@ -232,7 +232,7 @@ def parse_script(lines: Iterable[str]) -> Iterator[Sample]:
         elif frame := _FRAME.match(line):
             stack.append(Frame(frame["symbol"].strip(), frame["object"]))
         elif not line.strip() and cpu >= 0:
-            yield Sample(task, cpu, tuple(stack))
+            yield StackSample(task, cpu, tuple(stack))
             cpu = -1
 
 
@@ -268,7 +268,7 @@ class PerfProfiler:
         )
         _outrank(self._process.pid)
 
-    def finish(self) -> list[Sample]:
+    def finish(self) -> list[StackSample]:
         """End the sampling; the samples."""
         process, self._process = self._process, None
         if process is None:
@@ -293,7 +293,7 @@ class PerfProfiler:
     def _data(self) -> str:
         return os.fspath(Path(self._directory.name) / "perf.data")
 
-    def _read(self) -> list[Sample]:
+    def _read(self) -> list[StackSample]:
         fields = "comm,tid,cpu,ip,sym,dso"
         done = subprocess.run(
             ["perf", "script", "-i", self._data, "-F", fields],

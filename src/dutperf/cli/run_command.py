@@ -72,7 +72,13 @@ from dutperf.run.campaign_run import (
 )
 from dutperf.run.engine_session import prepare_engine
 from dutperf.run.local_executor import LocalExecutor, Surroundings
-from dutperf.run.preview import ASSUMPTION, Estimate, estimate, preview_frames, unopened
+from dutperf.run.preview import (
+    ASSUMPTION,
+    CellEstimate,
+    estimate,
+    preview_frames,
+    unopened,
+)
 
 # ``dutperf run --scheduler``: what measures is on other hosts.
 
@@ -240,10 +246,10 @@ def show_plan(campaign: Campaign, *, as_json: bool) -> None:
     console.out(f"{_effort(found)}; {ASSUMPTION}", highlight=False)
 
 
-def _estimated(cells: Sequence[Cell], virtual: Collection[str]) -> list[Estimate]:
+def _estimated(cells: Sequence[Cell], virtual: Collection[str]) -> list[CellEstimate]:
     if len(cells) <= _MANY_CELLS:
         return estimate(cells, virtual)
-    found: list[Estimate] = []
+    found: list[CellEstimate] = []
     with PatientConsole(stderr=True).status("") as status:
         for first in range(0, len(cells), _AT_ONCE):
             status.update(f"{first:,} of {len(cells):,} cells")
@@ -251,7 +257,7 @@ def _estimated(cells: Sequence[Cell], virtual: Collection[str]) -> list[Estimate
     return found
 
 
-def _table(found: list[Estimate]) -> Table:
+def _table(found: list[CellEstimate]) -> Table:
     table = Table()
     table.add_column("cell", overflow="fold")
     for name in ("repeats", "trials", "time"):
@@ -267,7 +273,7 @@ def _table(found: list[Estimate]) -> Table:
     return table
 
 
-def _effort(found: list[Estimate]) -> str:
+def _effort(found: list[CellEstimate]) -> str:
     trials, duration_s = _totals(found)
     most_trials, most_s = _totals([each.most or each for each in found])
     return (
@@ -281,7 +287,7 @@ def _range(least: str, most: str) -> str:
     return least if least == most else f"{least} to {most}"
 
 
-def _as_data(campaign: Campaign, found: list[Estimate]) -> dict[str, object]:
+def _as_data(campaign: Campaign, found: list[CellEstimate]) -> dict[str, object]:
     return {
         "name": campaign.name,
         "cells": [
@@ -298,7 +304,7 @@ def _as_data(campaign: Campaign, found: list[Estimate]) -> dict[str, object]:
     }
 
 
-def _numbers(found: list[Estimate]) -> dict[str, float]:
+def _numbers(found: list[CellEstimate]) -> dict[str, float]:
     """``most_...`` only where repeats depend on the device."""
     trials, duration_s = _totals(found)
     numbers = {"trials": trials, "duration_s": round(duration_s, 3)}
@@ -324,7 +330,7 @@ def _phases(cell: Cell) -> dict[str, dict[str, float]]:
     }
 
 
-def _totals(found: list[Estimate]) -> tuple[int, float]:
+def _totals(found: list[CellEstimate]) -> tuple[int, float]:
     return sum(e.trials for e in found), sum(e.duration_s for e in found)
 
 

@@ -24,7 +24,7 @@ from dutperf.cli.stream_keys import (
     Say,
     Scale,
     SetRate,
-    StreamKeys,
+    TypedKeys,
     has_keyboard,
     keyboard,
     parse_rate,
@@ -43,7 +43,13 @@ from dutperf.procedures.events import (
 from dutperf.programs import terminate_as_interrupt
 from dutperf.protocol.trial_messages import TrialProgress
 from dutperf.run.stream_counts import StreamCounts
-from dutperf.run.streaming import Pace, Stream, StreamControl, name_of, opened_stream
+from dutperf.run.streaming import (
+    OpenStream,
+    PieceTimes,
+    StreamControl,
+    name_of,
+    opened_stream,
+)
 
 _VERSION = 1
 _NO_RESULT = "nothing was stored: these figures are no results by an RFC"
@@ -135,7 +141,7 @@ def stream(
     session = _Session(
         campaign,
         planned,
-        Pace(piece_s, residual_wait_s),
+        PieceTimes(piece_s, residual_wait_s),
         rate_fps=rate_fps,
         max_rate_fps=max_rate_fps,
         duration_s=duration_s,
@@ -163,7 +169,7 @@ class _Session:
         self,
         campaign: Campaign,
         planned: PlannedTestbed,
-        pace: Pace,
+        pace: PieceTimes,
         *,
         rate_fps: int,
         max_rate_fps: int | None,
@@ -180,8 +186,8 @@ class _Session:
         self._by_keys = by_keys
         self._lock = threading.RLock()
         self._live = LiveLines(console)
-        self._keys = StreamKeys()
-        self._stream: Stream | None = None
+        self._keys = TypedKeys()
+        self._stream: OpenStream | None = None
         self._control: StreamControl | None = None
         self._running: TrialStarted | None = None
         self._progress: TrialProgress | None = None
@@ -227,7 +233,7 @@ class _Session:
             out.print(line, soft_wrap=True)
         out.print(_NO_RESULT, soft_wrap=True)
 
-    def _send(self, stream: Stream) -> None:
+    def _send(self, stream: OpenStream) -> None:
         control = StreamControl(
             self._rate_fps, self._pace.piece_s, self._duration_s, stream.limit
         )
@@ -240,7 +246,7 @@ class _Session:
             self._lasted_s = control.elapsed_s
 
     @contextlib.contextmanager
-    def _listening(self, stream: Stream, control: StreamControl) -> Iterator[None]:
+    def _listening(self, stream: OpenStream, control: StreamControl) -> Iterator[None]:
         """The view is there and keys are heeded, if there is a keyboard."""
         if not self._by_keys:
             yield
@@ -260,7 +266,7 @@ class _Session:
                 self._by_keys = False
                 self._live.stop()
 
-    def _heed(self, stream: Stream, control: StreamControl) -> None:
+    def _heed(self, stream: OpenStream, control: StreamControl) -> None:
         """Stop the piece that runs, if it is no more what was asked for."""
         running = self._running
         if running and (control.paused or control.rate_fps != running.rate_fps):
@@ -328,7 +334,7 @@ class _Session:
             columns, rows = (size - 1 for size in self._console.size)
             self._live.draw(list(lines(screen, self.counts, columns, rows)))
 
-    def _screen(self, stream: Stream, control: StreamControl) -> Screen:
+    def _screen(self, stream: OpenStream, control: StreamControl) -> Screen:
         running = self._running
         return Screen(
             frames=name_of(stream.cell),

@@ -235,7 +235,7 @@ def parse_rate(text: str) -> int:
     return rate
 
 
-class StreamKeys:
+class TypedKeys:
     """Remembers what is being typed; ``typed``: None if nothing is."""
 
     def __init__(self) -> None:

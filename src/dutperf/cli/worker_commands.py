@@ -86,7 +86,7 @@ def worker(
     if host_name:
         raise InputError("--host is for --make-keys, which is missing", "leave it out")
     busy.wait_by_default()
-    from dutperf.remote.worker import Host  # noqa: PLC0415 - of no other command
+    from dutperf.remote.worker import WorkerHost  # noqa: PLC0415 - of no other command
 
     certificates = Certificates(tls_ca, tls_cert, tls_key)
     address = checked_address(scheduler, certificates)
@@ -99,7 +99,7 @@ def worker(
     else:
         for each in (*testbeds, *map(lab.plan, lab_name)):
             check_rights(each)
-    host = Host(
+    host = WorkerHost(
         address,
         certificates,
         Workshop(Post(), around, testbeds, lab_name, simulate is not None),

@@ -176,7 +176,7 @@ class QueueAccount(_Stored):
     dropped: int
 
 
-class LossRun(_Stored):
+class DeviceLossRun(_Stored):
     """Frames ``first`` to ``first + count - 1`` of a stream, lost in a row."""
 
     stream: int
@@ -203,7 +203,7 @@ class DirectionAccount(_Stored):
     poll_gap_ns: Durations
     rules: tuple[RuleAccount, ...]
     queues: tuple[QueueAccount, ...] = ()
-    losses: tuple[LossRun, ...]
+    losses: tuple[DeviceLossRun, ...]
     loss_runs_left_out: int
 
     @property

@@ -30,7 +30,7 @@ from dutperf.passport.measuring import (
     OPENED_AT_FPS,
     SHORT,
     EntryMeasuring,
-    Pace,
+    Thoroughness,
     cell_of,
 )
 from dutperf.procedures.passport_use import MOST_CONNECTIONS, costly, features, sent_by
@@ -70,7 +70,7 @@ class Maker:
     directory: Path
     open_testbed: Opener
     open_engine: EngineOpener = prepare_engine
-    pace: Pace = SHORT
+    pace: Thoroughness = SHORT
     now: Callable[[], datetime] = _now
 
     def __call__(

@@ -73,7 +73,7 @@ _DELAYS_AT_PERCENT = (10, 50)
 
 
 @dataclass(frozen=True)
-class Pace:
+class Thoroughness:
     """How thoroughly: ``trials`` must pass in a row, of ``trial_s`` each."""
 
     trial_s: float
@@ -82,8 +82,8 @@ class Pace:
     resolution: str
 
 
-FULL = Pace(0.5, 20, 5, "2%")
-SHORT = Pace(0.15, 5, 2, "5%")
+FULL = Thoroughness(0.5, 20, 5, "2%")
+SHORT = Thoroughness(0.15, 5, 2, "5%")
 """Some seconds: what a run makes by itself."""
 
 
@@ -92,7 +92,7 @@ OPENED_AT_FPS = 50_000
 
 
 def cell_of(
-    sent: Sent, testbed: Testbed, pace: Pace, opened_at_fps: int = OPENED_AT_FPS
+    sent: Sent, testbed: Testbed, pace: Thoroughness, opened_at_fps: int = OPENED_AT_FPS
 ) -> Cell:
     """The frames of ``sent`` on a loop.
 
@@ -141,7 +141,7 @@ class EntryMeasuring:
     runner: DeviceTrials
     cell: Cell
     sent: Sent
-    pace: Pace
+    pace: Thoroughness
     ports: Sequence[PortRecord]
     workers: int = 1
     device_cpu: int | None = None

@@ -102,7 +102,7 @@ def bound_deviations(cell: Cell, found: Overall) -> list[Deviation]:
 
 
 def goal_results(
-    found: Sequence[mlr.GoalResult],
+    found: Sequence[mlr.GoalBounds],
     cell: Cell,
     limit: MaxRate,
     evidence: Evidence,
@@ -131,7 +131,7 @@ def settlement(cell: Cell, repeats: Sequence[RepeatResult]) -> Settlement | None
 
 def _goal_result(
     spec: GoalSpec,
-    found: mlr.GoalResult,
+    found: mlr.GoalBounds,
     cell: Cell,
     limit: MaxRate,
     evidence: Evidence,

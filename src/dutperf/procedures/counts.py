@@ -79,7 +79,7 @@ def _of_trial(record: TrialRecord) -> Iterable[ManagementCount]:
         )
 
 
-def _is_full(response: packets.Response, query: Announcement) -> bool:
+def _is_full(response: packets.SnmpResponse, query: Announcement) -> bool:
     """Each variable has a value (RFC 2544 11.2: verified by the test equipment)."""
     datagram = read_udp(bytes.fromhex(query.packet))
     asked = packets.read_request(datagram.payload) if datagram else None

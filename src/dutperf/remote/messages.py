@@ -66,7 +66,7 @@ class Claim(Stored):
         return [*(testbed.name for testbed in self.testbeds), *self.labs]
 
 
-class Failure(Stored):
+class WorkerFailure(Stored):
     """An error, as it would be shown."""
 
     message: str
@@ -90,7 +90,7 @@ class Finished(Stored):
     record: TrialRecord
 
 
-class Opened(Stored):
+class TestbedOpened(Stored):
     """Where it takes place, to be stored."""
 
     kind: Literal["opened"] = "opened"
@@ -139,7 +139,7 @@ class Narrowed(Stored):
     upper_fps: float
 
 
-class Measured(Stored):
+class OnResult(Stored):
     """The result of a cell."""
 
     kind: Literal["measured"] = "measured"
@@ -150,20 +150,20 @@ class Ended(Stored):
     """Nothing more comes under this ticket."""
 
     kind: Literal["ended"] = "ended"
-    failure: Failure | None = None
+    failure: WorkerFailure | None = None
     log: str = Field(default="", description="the end of what the engine printed")
 
 
 Message = (
     Begun
     | Finished
-    | Opened
+    | TestbedOpened
     | Told
     | OnCell
     | OnTrial
     | Moved
     | Narrowed
-    | Measured
+    | OnResult
     | Ended
 )
 

@@ -32,22 +32,22 @@ from dutperf.remote.hub import Came, Hub, Refused, Went
 from dutperf.remote.messages import (
     Begun,
     Ended,
-    Failure,
     Finished,
     Known,
     Mail,
-    Measured,
     Message,
     Moved,
     Narrowed,
     Numbered,
     OnCell,
+    OnResult,
     OnTrial,
-    Opened,
     Owner,
     Place,
+    TestbedOpened,
     Ticket,
     Told,
+    WorkerFailure,
     nobody_owns,
     place_for,
 )
@@ -303,9 +303,9 @@ class RemoteExecutor:
         match message:
             case Begun():
                 return self._known(stay).model_dump_json()
-            case Opened(environment=environment):
+            case TestbedOpened(environment=environment):
                 self._keep(stay, environment)
-            case Measured(result=result) if result.id not in stay.told:
+            case OnResult(result=result) if result.id not in stay.told:
                 stay.told.add(result.id)
                 stay.visit.tell(self._on_outcome, result)
                 self.on_event(At(stay.name, CellMeasured(result)))
@@ -355,7 +355,7 @@ class RemoteExecutor:
             write_atomically(self.directory.engine_log(stay.visit.name), message.log)
         failure = message.failure
         if failure is None and len(stay.told) < len(stay.visit.jobs):
-            failure = Failure(
+            failure = WorkerFailure(
                 message="its worker ended before its cells did", left=True
             )
         if failure is None:
@@ -408,11 +408,11 @@ def _may_say(stay: _Stay, worker: str, message: Message) -> bool:
     match message:
         case Finished(record=record):
             return record.cell in cells and record.place in (stay.name, stay.visit.name)
-        case Measured(result=result):
+        case OnResult(result=result):
             return result.id in cells
         case OnCell(cell=cell) | OnTrial(cell=cell):
             return cell in cells
-        case Opened(environment=environment):
+        case TestbedOpened(environment=environment):
             return environment.place == stay.visit.name
     return True
 

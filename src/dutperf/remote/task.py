@@ -37,20 +37,20 @@ from dutperf.remote.messages import (
     Claim,
     Ended,
     Envelope,
-    Failure,
     Finished,
     Known,
-    Measured,
     Message,
     Moved,
     Narrowed,
     Numbered,
     OnCell,
+    OnResult,
     OnTrial,
-    Opened,
     Owner,
+    TestbedOpened,
     Ticket,
     Told,
+    WorkerFailure,
     place_for,
     text_of,
     ticket_of,
@@ -268,7 +268,7 @@ def _check_owned(workshop: Workshop, ticket: Ticket) -> None:
 def _measure(workshop: Workshop, ticket: Ticket) -> bool:
     """Whether the run heard of the end."""
     line = _Line(workshop.post, ticket)
-    failure: Failure | None = None
+    failure: WorkerFailure | None = None
     folder = Path(tempfile.mkdtemp(prefix="dutperf-worker-"))
     try:
         with suppress(RunGoneError):
@@ -278,14 +278,14 @@ def _measure(workshop: Workshop, ticket: Ticket) -> bool:
             store = _Store(line, known, folder, ticket.stands_in)
             _visit(workshop, ticket, store, line)
     except KeyboardInterrupt:  # the run has gone, see _Line: all ends as by Ctrl-C
-        failure = Failure(message="its worker was stopped", left=True)
+        failure = WorkerFailure(message="its worker was stopped", left=True)
     except DutperfError as error:
-        failure = Failure(
+        failure = WorkerFailure(
             message=error.message, hint=error.hint, exit_code=error.exit_code
         )
     except Exception as error:  # noqa: BLE001 - told to the run as what it is
         found = defect(error, None)
-        failure = Failure(message=found.message, hint=found.hint)
+        failure = WorkerFailure(message=found.message, hint=found.hint)
     finally:
         log = _log(folder)
         shutil.rmtree(folder, ignore_errors=True)
@@ -351,7 +351,7 @@ class _Line:
     def on_outcome(self, outcome: Outcome) -> None:
         """Tell a result; see ``on_event``."""
         if not isinstance(outcome, NotMeasured):
-            self._say(Measured(result=outcome))
+            self._say(OnResult(result=outcome))
 
     def on_event(self, event: Event) -> None:
         """What the run cannot know by itself.
@@ -441,7 +441,7 @@ class _Store:
 
     def write_environment(self, env: Environment) -> None:
         self._environment = env
-        self._line.tell(Opened(environment=env))
+        self._line.tell(TestbedOpened(environment=env))
 
     def engine_log(self, _testbed: str | None) -> Path:
         return self._folder / "engine.log"

@@ -46,7 +46,7 @@ _END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass
-class Host:
+class WorkerHost:
     """This one, as a worker of the scheduler at ``address``.
 
     ``notify`` is told what a user should know.

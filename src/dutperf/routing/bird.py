@@ -91,7 +91,7 @@ class Session:
 
 
 @dataclass(frozen=True)
-class Host:
+class BirdHost:
     """The tester on one side, as the daemon is it.
 
     Attributes:
@@ -138,10 +138,10 @@ def told_in(testbed: Testbed, cell: Cell) -> dict[Session, list[Network]]:
     return told
 
 
-def hosts_of(testbed: Testbed, sessions: Sequence[Session]) -> dict[Side, Host]:
+def hosts_of(testbed: Testbed, sessions: Sequence[Session]) -> dict[Side, BirdHost]:
     """The tester on each side that has a session."""
     return {
-        side: Host(tuple(_addresses(testbed, side)), testbed.sides[side].mtu)
+        side: BirdHost(tuple(_addresses(testbed, side)), testbed.sides[side].mtu)
         for side in sorted({session.side for session in sessions})
     }
 
@@ -184,7 +184,7 @@ class Bird:
         """The file of its network namespace."""
         return f"/proc/{self.process.pid}/ns/net"
 
-    def set_up(self, hosts: Mapping[Side, Host]) -> None:
+    def set_up(self, hosts: Mapping[Side, BirdHost]) -> None:
         """Give the taps, which are there now, the tester's addresses.
 
         Raises:

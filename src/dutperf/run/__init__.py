@@ -55,7 +55,7 @@ class Executor(Protocol):
         ...
 
 
-class Trials(Protocol):
+class StoredTrialsByTestbed(Protocol):
     """All that a run has stored; see ``StoredTrials``."""
 
     @property
@@ -71,7 +71,7 @@ class RunStore(Protocol):
     """Name of the equal testbed that is used in place of that of the jobs."""
 
     @property
-    def records(self) -> Trials:
+    def records(self) -> StoredTrialsByTestbed:
         """See ``ResultsDirectory``; so for the others."""
         ...
 

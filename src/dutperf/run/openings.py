@@ -123,7 +123,7 @@ class ConnectionsRemainError(DutperfError):
 
 
 @dataclass(frozen=True)
-class _Enumeration:
+class _TupleSpace:
     """All four-tuples that a stream could carry, in their order."""
 
     key: str
@@ -218,7 +218,7 @@ class Openings:
         self._keep()
 
     def _next(
-        self, of: _Enumeration, count: int, stateful: Stateful, *, empty: bool
+        self, of: _TupleSpace, count: int, stateful: Stateful, *, empty: bool
     ) -> tuple[Opening, float, int]:
         """What to open, when, and how many connections may be known by then."""
         lives_s = stateful.forgotten_after_s
@@ -245,7 +245,7 @@ class Openings:
                 return opening, at, known
         raise ConnectionsRemainError(remain(sum(e.count for e in self._known)))
 
-    def _first(self, of: _Enumeration, count: int, left: list[Opening]) -> int | None:
+    def _first(self, of: _TupleSpace, count: int, left: list[Opening]) -> int | None:
         """Where the next so many begin; None: some of them may be known."""
         first = self._following.get(of.key, 0)
         if first + count > of.combinations:
@@ -359,14 +359,14 @@ def _uses(request: TrialRequest) -> bool:
     return any(stream.enumerates or stream.is_learned for stream in streams)
 
 
-def _enumeration_of(request: TrialRequest) -> _Enumeration:
+def _enumeration_of(request: TrialRequest) -> _TupleSpace:
     streams = [s for direction in request.directions for s in direction.streams]
     (stream,) = (each for each in streams if _enumerates(each))
     told = stream.model_dump(include={*_TUPLE, "id", "enumeration_order"})
     told["vary"] = [v.model_dump() for v in stream.vary if v.mode == "enumerate"]
     text = json.dumps([request.seed, told], sort_keys=True)
     key = hashlib.sha256(text.encode()).hexdigest()[:16]
-    return _Enumeration(key, stream.ip_version, stream.combinations)
+    return _TupleSpace(key, stream.ip_version, stream.combinations)
 
 
 def _joined(openings: list[Opening]) -> list[Opening]:

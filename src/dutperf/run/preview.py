@@ -275,7 +275,7 @@ ASSUMPTION = (
 
 
 @dataclass(frozen=True)
-class Estimate:
+class CellEstimate:
     """What one cell is expected to take, all waits included.
 
     ``most`` is above that where it depends on the device's noise: ``repeats: auto``.
@@ -285,10 +285,12 @@ class Estimate:
     repeats: int
     trials: int
     duration_s: float
-    most: Estimate | None = None
+    most: CellEstimate | None = None
 
 
-def estimate(cells: Sequence[Cell], virtual: Collection[str] = ()) -> list[Estimate]:
+def estimate(
+    cells: Sequence[Cell], virtual: Collection[str] = ()
+) -> list[CellEstimate]:
     """One estimate for each of ``cells``, in their order.
 
     Args:
@@ -301,7 +303,7 @@ def estimate(cells: Sequence[Cell], virtual: Collection[str] = ()) -> list[Estim
     return [_begun(_estimate(cell), virtual=cell.testbed in virtual) for cell in cells]
 
 
-def _begun(found: Estimate, *, virtual: bool) -> Estimate:
+def _begun(found: CellEstimate, *, virtual: bool) -> CellEstimate:
     """With what comes before the procedure's own trials."""
     cell, trials, duration_s = found.cell, 0, 0.0
     if is_tried_first(cell):
@@ -318,7 +320,7 @@ def _begun(found: Estimate, *, virtual: bool) -> Estimate:
     )
 
 
-def _estimate(cell: Cell) -> Estimate:
+def _estimate(cell: Cell) -> CellEstimate:
     match cell.spec:
         case TableCapacitySpec() as spec:
             return _of_capacity(cell, spec)
@@ -331,7 +333,7 @@ def _estimate(cell: Cell) -> Estimate:
     return _of_streams(cell)
 
 
-def _of_streams(cell: Cell) -> Estimate:
+def _of_streams(cell: Cell) -> CellEstimate:
     match cell.spec:
         case RateSearchKeys() as spec:
             return _of_throughput(cell, spec)
@@ -343,10 +345,10 @@ def _of_streams(cell: Cell) -> Estimate:
             each = 1
     trials = cell.repeats * each
     duration_s = trials * (cell.spec.trial_duration_s + waits_s(cell))
-    return Estimate(cell, cell.repeats, trials, duration_s)
+    return CellEstimate(cell, cell.repeats, trials, duration_s)
 
 
-def _with_phase1(cell: Cell, found: Estimate) -> Estimate:
+def _with_phase1(cell: Cell, found: CellEstimate) -> CellEstimate:
     """Two trials for one; the waits have the time of phase 1 in them."""
     most = _with_phase1(cell, found.most) if found.most else None
     waits = found.trials * _until_forgotten_s(stateful_of(cell))
@@ -377,7 +379,7 @@ def _with_assumed_rate(cell: Cell, stateful: Stateful) -> Cell:
     return cell.model_copy(update={"stateful": ready})
 
 
-def _of_throughput(cell: Cell, spec: RateSearchKeys) -> Estimate:
+def _of_throughput(cell: Cell, spec: RateSearchKeys) -> CellEstimate:
     """By running the search on a simulated device."""
     limit_fps = _limit_fps(cell)
     check_range(cell, MaxRate(limit_fps, "set"))
@@ -385,17 +387,17 @@ def _of_throughput(cell: Cell, spec: RateSearchKeys) -> Estimate:
     tester = SimulatedTester(stops_at_loss=spec.early_stop, waits_s=waits_s(cell))
     bench = tester.bench(SlopeDevice(capacity_fps, ASSUMED_NOISE), cell.id)
     search = strategy_of(cell, limit_fps)
-    after: list[Estimate] = []
+    after: list[CellEstimate] = []
     while len(after) < cell.repeats:
         found = search(bench)
-        after.append(Estimate(cell, len(after) + 1, bench.trials, bench.elapsed_s))
+        after.append(CellEstimate(cell, len(after) + 1, bench.trials, bench.elapsed_s))
         del after[len(after) - found.withdrawn :]
     if not cell.auto or cell.repeats == LOOKS[0]:
         return after[-1]
     return replace(after[LOOKS[0] - 1], most=after[-1])
 
 
-def _of_bursts(cell: Cell, spec: BackToBackSpec) -> Estimate:
+def _of_bursts(cell: Cell, spec: BackToBackSpec) -> CellEstimate:
     """Each a bisection, of which about every other burst loses frames."""
     longest = _limit_fps(cell) * spec.longest_burst_s
     step = Resolution.parse(spec.step)
@@ -403,10 +405,10 @@ def _of_bursts(cell: Cell, spec: BackToBackSpec) -> Estimate:
     halvings = math.ceil(math.log2(1 / min(0.5, share)))
     trials = cell.repeats * (1 + halvings * (1 + spec.verify_trials) // 2)
     sending_s = cell.repeats * 2 * spec.longest_burst_s
-    return Estimate(cell, cell.repeats, trials, trials * waits_s(cell) + sending_s)
+    return CellEstimate(cell, cell.repeats, trials, trials * waits_s(cell) + sending_s)
 
 
-def _of_connections(cell: Cell, spec: ConnectionRateSpec) -> Estimate:
+def _of_connections(cell: Cell, spec: ConnectionRateSpec) -> CellEstimate:
     """Every test opens all connections, at about half of the maximum rate."""
     stateful, limit = stateful_of(cell), _limit_fps(cell)
     resolution = Resolution.parse(spec.resolution)
@@ -416,20 +418,20 @@ def _of_connections(cell: Cell, spec: ConnectionRateSpec) -> Estimate:
     each_s = stateful.lifetime_s(rate) + waits_s(cell) + _until_forgotten_s(stateful)
     duration_s = tests * each_s
     phases = 1 if stateful.alpha is None else 2
-    return Estimate(cell, cell.repeats, tests * phases, duration_s)
+    return CellEstimate(cell, cell.repeats, tests * phases, duration_s)
 
 
-def _of_teardown(cell: Cell, spec: TeardownRateSpec) -> Estimate:
+def _of_teardown(cell: Cell, spec: TeardownRateSpec) -> CellEstimate:
     """One phase 1 each; what deleting takes is what nobody knows yet."""
     stateful = stateful_of(cell)
     lives_s = stateful.lifetime_s(spec.rate_fps)
     if stateful.expiry:
         lives_s += (stateful.dut_timeout_s or 0) + stateful.connections / spec.rate_fps
     each_s = lives_s + waits_s(cell)
-    return Estimate(cell, cell.repeats, cell.repeats, cell.repeats * each_s)
+    return CellEstimate(cell, cell.repeats, cell.repeats, cell.repeats * each_s)
 
 
-def _of_capacity(cell: Cell, spec: TableCapacitySpec) -> Estimate:
+def _of_capacity(cell: Cell, spec: TableCapacitySpec) -> CellEstimate:
     """By running the search on a simulated device, whose table is half as large.
 
     Both phases of each test count (RFC 9693 4.9), and those that show who survives.
@@ -449,7 +451,7 @@ def _of_capacity(cell: Cell, spec: TableCapacitySpec) -> Estimate:
     found = search_of(cell, establish, _limit_fps(cell), ignore_capacity_step)
     for number in numbers_beyond(size, stateful.connections):
         establish(number, max(1, (found.rate_per_s or 1) // 2))
-    return Estimate(
+    return CellEstimate(
         cell,
         cell.repeats,
         2 * len(tests) * cell.repeats,

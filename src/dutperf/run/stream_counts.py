@@ -133,7 +133,7 @@ _SUMS = (
 
 
 @dataclass
-class Silence:
+class LongestSilence:
     """The longest time in which nothing arrived though frames were due.
 
     One that lasts from piece to piece has what is between them in it. ``open``: it had
@@ -221,7 +221,7 @@ class StreamCounts:
         self.shown: dict[DirectionName, DirectionCounts] = {}
         """Since ``clear``."""
         self.all: dict[DirectionName, DirectionCounts] = {}
-        self.silences: dict[DirectionName, Silence] = {}
+        self.silences: dict[DirectionName, LongestSilence] = {}
 
     def add(self, record: TrialRecord) -> None:
         """A piece that has ended."""
@@ -232,7 +232,7 @@ class StreamCounts:
             for held in (self.shown, self.all):
                 held.setdefault(counts.name, DirectionCounts(counts.name)).add(counts)
         for direction in result.directions:
-            silence = self.silences.setdefault(direction.name, Silence())
+            silence = self.silences.setdefault(direction.name, LongestSilence())
             silence.add(result, direction)
         self.pieces += 1
         self.sending_s += sending_s(record)

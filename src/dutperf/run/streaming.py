@@ -41,14 +41,14 @@ from dutperf.run.trial_runner import TrialRunner, explaining
 
 
 @dataclass(frozen=True)
-class Pace:
+class PieceTimes:
     """How long a piece sends, and then waits for its late frames, in seconds."""
 
     piece_s: float = 1.0
     residual_wait_s: float = 0.1
 
 
-class Stream:
+class OpenStream:
     """An open stream: ``cell`` says what is in its frames, ``limit`` how many at most.
 
     Args:
@@ -90,9 +90,9 @@ def opened_stream(
     *,
     rate_fps: int,
     max_rate_fps: int | None,
-    pace: Pace,
+    pace: PieceTimes,
     on_event: OnEvent,
-) -> Iterator[Stream]:
+) -> Iterator[OpenStream]:
     """Open ``planned`` and send its first frames; the stream is open in the context.
 
     Args:
@@ -151,7 +151,7 @@ def opened_stream(
         if is_tried_first(cell):
             for reason in try_first_frames(runner, cell, rate_fps):
                 notify("; ".join(filter(None, (reason.message, reason.hint))))
-        yield Stream(runner, cell, limit, engine.stop)
+        yield OpenStream(runner, cell, limit, engine.stop)
 
 
 @contextmanager
@@ -173,7 +173,7 @@ def _cell(
     campaign: Campaign,
     testbed: Testbed,
     max_rate_fps: int | None,
-    pace: Pace,
+    pace: PieceTimes,
     on_event: OnEvent,
 ) -> Cell:
     """The first one, with the times of a stream."""

@@ -100,7 +100,7 @@ class _Next:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _CpuUse:
     """What was seen of the device's CPU; None: nobody knows where it works."""
 
     cpu: DeviceCpu | None = None
@@ -307,7 +307,7 @@ class TrialRunner:
 
     def _run(
         self, measurer: Measurer, coming: _Next, trigger: Trigger | None
-    ) -> tuple[TrialResult, _Seen]:
+    ) -> tuple[TrialResult, _CpuUse]:
         ask, request = coming.ask, coming.request
         planned = planned_s(request)
         self.on_event(
@@ -338,12 +338,12 @@ class TrialRunner:
         if self._openings:
             self._openings.used(request, 0)
         if not self._device or not taken_ns:
-            return result, _Seen()
+            return result, _CpuUse()
         queue_frames = self._device.queue_frames
         result = cpu_contention.counted(
             result, request, sent_before, self._device.sent()
         )
-        return result, _Seen(
+        return result, _CpuUse(
             cpu=cpu_contention.found_in(request, taken_ns(), queue_frames),
             drops=cpu_contention.dropped(self._device, dropped_before, result),
         )
@@ -365,7 +365,7 @@ class TrialRunner:
         self,
         result: TrialResult,
         hooks: Sequence[HookRun],
-        seen: _Seen,
+        seen: _CpuUse,
         coming: _Next,
     ) -> TrialResult:
         """With what the plan knows beside the engine: hooks, CPUs, the procedure."""

@@ -82,7 +82,7 @@ def binary_search(
     if min(max_rate_fps, attempts, max_trials) < 1:
         raise ValueError("max_rate_fps, attempts and max_trials must be at least 1")
     bounds = _Bounds(max_rate_fps, attempts, verification, begin_fps, least_fps)
-    run = _Run(bounds, measure, duration_s, on_step)
+    run = _SearchTrials(bounds, measure, duration_s, on_step)
     while (rate_fps := bounds.next_rate(resolution)) is not None:
         if not run.decide(rate_fps, max_trials - len(run.steps)):
             return bounds.result("unstable", run.steps)
@@ -104,7 +104,7 @@ def confirm(
     anything else says that they are not, or no longer, where a search would end.
     """
     bounds = _Bounds(ends.upper_fps, attempts, verification)
-    run = _Run(bounds, measure, duration_s, on_step)
+    run = _SearchTrials(bounds, measure, duration_s, on_step)
     for rate_fps in (ends.lower_fps, ends.upper_fps):
         if bounds.kind == "untested":
             run.decide(rate_fps, attempts + verification.trials)
@@ -112,7 +112,7 @@ def confirm(
 
 
 @dataclass
-class _Run:
+class _SearchTrials:
     """The trials of one search."""
 
     _bounds: _Bounds

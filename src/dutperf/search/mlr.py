@@ -76,7 +76,7 @@ class Goal:
 
 
 @dataclass(frozen=True)
-class GoalResult:
+class GoalBounds:
     """The relevant bounds of one goal; None: there is none.
 
     ``conditional_fps`` is the forwarding rate at ``lower_fps`` that the goal's share of
@@ -110,7 +110,7 @@ class MlrTrial:
 class MlrResult:
     """One result a goal, in the goals' order, and all trials."""
 
-    goals: list[GoalResult]
+    goals: list[GoalBounds]
     trials: list[MlrTrial]
 
 
@@ -200,7 +200,7 @@ def _goal_result(
     goal: Goal,
     index: int,
     ended: Conclusion | None,
-) -> GoalResult:
+) -> GoalBounds:
     target = search.scaling.goal_to_final_target[list(search.config.goals)[index]]
     bounds = search.database.get_relevant_bounds(target=target)
     upper_fps = None if bounds.chi is None else int(float(bounds.chi))
@@ -210,7 +210,7 @@ def _goal_result(
         loss_ratio = bounds.clo.target_to_stat[target].pessimistic_loss_ratio
         conditional_fps = int(lower_fps * (1 - loss_ratio))
     conclusion = _conclusion(goal, lower_fps, upper_fps, ended)
-    return GoalResult(goal, lower_fps, upper_fps, conditional_fps, conclusion)
+    return GoalBounds(goal, lower_fps, upper_fps, conditional_fps, conclusion)
 
 
 def _conclusion(

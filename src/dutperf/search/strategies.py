@@ -20,7 +20,7 @@ from typing import Protocol
 
 from dutperf.search import Bracket, Measure, Resolution, SearchResult, Verification
 from dutperf.search.binary import OnStep, binary_search, confirm, ignore_step
-from dutperf.search.mlr import Goal, GoalResult, mlr_search
+from dutperf.search.mlr import Goal, GoalBounds, mlr_search
 
 # Narrowing: fewer trials a repeat, as long as all evidence says that there is a step.
 #
@@ -117,7 +117,7 @@ class Found:
     """
 
     result: SearchResult
-    goals: tuple[GoalResult, ...] = ()
+    goals: tuple[GoalBounds, ...] = ()
     withdrawn: int = 0
 
 

@@ -75,7 +75,7 @@ class _Server(uvicorn.Server):
         yield
 
 
-class Connection(H11Protocol):
+class HttpConnection(H11Protocol):
     """Nobody is locked out by connections on which no whole request comes.
 
     uvicorn has no timeout for them. They are closed ``_REQUEST_S`` after they began, or
@@ -89,7 +89,7 @@ class Connection(H11Protocol):
         waiting = [
             other
             for other in self.connections
-            if isinstance(other, Connection) and other.waits
+            if isinstance(other, HttpConnection) and other.waits
         ]
         if len(self.connections) >= _MOST_CONNECTIONS and waiting[1:]:
             oldest = min(waiting, key=lambda other: other.waits_since_s)
@@ -120,7 +120,7 @@ def settings(app: Guard) -> uvicorn.Config:
     """Quiet, and with limits."""
     return uvicorn.Config(
         app,
-        http=Connection,
+        http=HttpConnection,
         backlog=_MOST_CONNECTIONS,
         lifespan="off",
         ws="none",

@@ -28,8 +28,8 @@ from dutperf.errors import DutperfError, defect
 from dutperf.report import page as report_page
 from dutperf.serve.live import Following, PlannedCells
 from dutperf.serve.runs import (
-    Run,
     RunList,
+    ServedRun,
     check_files,
     find_run,
     report_of,
@@ -280,7 +280,7 @@ class _Pages:
         stream = self._follow(run) if request.method == "GET" else ""
         return StreamingResponse(stream, media_type="text/event-stream")
 
-    async def _follow(self, run: Run) -> AsyncIterator[str]:
+    async def _follow(self, run: ServedRun) -> AsyncIterator[str]:
         """Each event is the whole panel, so a reader may come and go."""
         try:
             planned = await run_in_threadpool(self._planned, run.path)
@@ -349,7 +349,7 @@ class _Pages:
         template = self._templates.get_template(name)
         return HTMLResponse(visible(template.render(version=__version__, **told)))
 
-    def _asked(self, request: Request, least: int) -> list[Run]:
+    def _asked(self, request: Request, least: int) -> list[ServedRun]:
         """The runs that are asked for, at least so many.
 
         Raises:

@@ -56,7 +56,7 @@ class StepMark:
 
 
 @dataclass(frozen=True)
-class Interval:
+class SearchInterval:
     """What is left to search; ``steps``: how it came to that, the last ones."""
 
     words: str
@@ -64,7 +64,7 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class LiveView:
+class LivePage:
     """All that the page shows. ``of``: how many cells there are; 0: not known."""
 
     cell: str
@@ -73,7 +73,7 @@ class LiveView:
     of: int
     repeat: str
     trials: int
-    interval: Interval | None
+    interval: SearchInterval | None
     last: tuple[TrialLine, ...]
 
 
@@ -107,14 +107,14 @@ class Following:
         self._last.append(record)
 
     @property
-    def view(self) -> LiveView | None:
+    def view(self) -> LivePage | None:
         """What is known; None: no trial has ended yet."""
         if not self._last:
             return None
         record = self._last[-1]
         cell = self._planned.get(record.cell)
         places = {name: place for place, name in enumerate(self._planned, 1)}
-        return LiveView(
+        return LivePage(
             cell=record.cell,
             title=PROCEDURES[record.procedure].title if record.procedure else "",
             place=places.get(record.cell, len(self._begun)),
@@ -139,7 +139,7 @@ def _repeat(record: TrialRecord, cell: Cell | None) -> str:
     return f"repeat {record.repeat} of {at_most}{cell.repeats}"
 
 
-def _interval(record: TrialRecord, own: Sequence[TrialRecord]) -> Interval | None:
+def _interval(record: TrialRecord, own: Sequence[TrialRecord]) -> SearchInterval | None:
     """Of the search that goes on; of other procedures none."""
     if record.procedure is None or not PROCEDURES[record.procedure].varied:
         return None
@@ -149,7 +149,7 @@ def _interval(record: TrialRecord, own: Sequence[TrialRecord]) -> Interval | Non
     return _closing_in(paths[-1], PROCEDURES[record.procedure].unit)
 
 
-def _closing_in(path: SearchPath, unit: str) -> Interval:
+def _closing_in(path: SearchPath, unit: str) -> SearchInterval:
     """A search that met a fail below a pass has no interval, but both facts."""
     top = max(step.tried for step in path.steps) or 1
     bounds = [(step.lower, step.upper) for step in path.steps[1:]]
@@ -164,7 +164,7 @@ def _closing_in(path: SearchPath, unit: str) -> Interval:
     lower, upper = f"{whole(path.lower)} {unit}", f"{whole(path.upper)} {unit}"
     passed = f"passed up to {lower}" if path.lower else "none passed yet"
     lost = f"failed from {upper}" if failed else "none failed yet"
-    return Interval(f"{passed}, {lost}", tuple(steps[-_SHOWN_STEPS:]))
+    return SearchInterval(f"{passed}, {lost}", tuple(steps[-_SHOWN_STEPS:]))
 
 
 def _line(record: TrialRecord) -> TrialLine:

@@ -42,7 +42,7 @@ Stamp = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
-class Run:
+class ServedRun:
     """A directory that holds a run; ``name``: its path below the one served."""
 
     name: str
@@ -55,7 +55,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Found:
+class MainFigure:
     """The main figure of a cell."""
 
     what: str
@@ -70,13 +70,13 @@ class Summary:
     ``more``: how many cells it has beside those in ``found``.
     """
 
-    run: Run
+    run: ServedRun
     state: State
     why: str = ""
     title: str = ""
     created_at: str = ""
     devices: tuple[str, ...] = ()
-    found: tuple[Found, ...] = ()
+    found: tuple[MainFigure, ...] = ()
     more: int = 0
 
     @property
@@ -86,7 +86,7 @@ class Summary:
         return kinds.get(self.state, "invalid")
 
 
-def find_run(root: Path, name: str) -> Run | None:
+def find_run(root: Path, name: str) -> ServedRun | None:
     """The run of that name below ``root``; None: there is none."""
     try:
         # No part of the name may be a link, or lead up again.
@@ -96,7 +96,7 @@ def find_run(root: Path, name: str) -> Run | None:
             return None
     except (OSError, ValueError, RuntimeError):
         return None
-    return Run(name, directory)
+    return ServedRun(name, directory)
 
 
 class RunList:
@@ -110,10 +110,10 @@ class RunList:
         self._root = root
         self._looking = threading.Lock()
         self._looked_s = -math.inf
-        self._seen: dict[str, _Seen] = {}
-        self._runs: list[Run] = []
+        self._seen: dict[str, _SeenDirectory] = {}
+        self._runs: list[ServedRun] = []
 
-    def runs(self) -> list[Run]:
+    def runs(self) -> list[ServedRun]:
         """As they were ``_LOOK_S`` ago, or before a look that goes on; or later."""
         if self._looking.acquire(blocking=not self._seen):
             try:
@@ -133,7 +133,7 @@ class RunList:
         found.sort(key=lambda each: (each[0], each[1].name))
         self._seen, self._runs = seen, [run for _, run in found]
 
-    def _visit(self, path: str, depth: int) -> Iterator[tuple[str, _Seen]]:
+    def _visit(self, path: str, depth: int) -> Iterator[tuple[str, _SeenDirectory]]:
         """It, and what is below."""
         old = self._seen.get(path)
         stamp = _stamp_of(path)
@@ -151,13 +151,15 @@ class RunList:
             else:
                 yield from self._visit(below, depth + 1)
 
-    def _read(self, path: Path, stamp: tuple[int, ...], depth: int) -> _Seen:
+    def _read(self, path: Path, stamp: tuple[int, ...], depth: int) -> _SeenDirectory:
         if _holds_run(path):
-            run = Run(path.relative_to(self._root).as_posix(), path)
+            run = ServedRun(path.relative_to(self._root).as_posix(), path)
             began_s = _began(path)
-            return _Seen(stamp, run, began_s or stamp[1] / 1e9, began_s is not None)
+            return _SeenDirectory(
+                stamp, run, began_s or stamp[1] / 1e9, began_s is not None
+            )
         below = () if depth == _DEEPEST else _entries(path)
-        return _Seen(
+        return _SeenDirectory(
             stamp,
             below=tuple(
                 entry.path
@@ -169,20 +171,20 @@ class RunList:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _SeenDirectory:
     """A directory that holds a run, or directories.
 
     ``began_s``: since the epoch; ``settled``: it stays so, and the journal tells it.
     """
 
     stamp: tuple[int, ...]
-    run: Run | None = None
+    run: ServedRun | None = None
     began_s: float = 0.0
     settled: bool = False
     below: tuple[str, ...] = ()
 
 
-def check_files(run: Run) -> None:
+def check_files(run: ServedRun) -> None:
     """Refuse a run whose files are elsewhere, or no files.
 
     Raises:
@@ -199,7 +201,7 @@ def check_files(run: Run) -> None:
             )
 
 
-def summary_of(run: Run) -> Summary:
+def summary_of(run: ServedRun) -> Summary:
     """What the list tells of ``run``, whatever state it is in."""
     try:
         check_files(run)
@@ -211,7 +213,7 @@ def summary_of(run: Run) -> Summary:
     return Summary(run, "damaged", why=f"{told.message}; {told.hint}".strip("; "))
 
 
-def stamps(run: Run) -> tuple[Stamp, ...]:
+def stamps(run: ServedRun) -> tuple[Stamp, ...]:
     """Of each file of ``run``, by name: the same as long as nothing is stored."""
     found = []
     for entry in _entries(run.path):
@@ -222,7 +224,7 @@ def stamps(run: Run) -> tuple[Stamp, ...]:
 
 
 @lru_cache(maxsize=_SUMMARIES)
-def _summary(run: Run, _stamps: tuple[Stamp, ...], *, running: bool) -> Summary:
+def _summary(run: ServedRun, _stamps: tuple[Stamp, ...], *, running: bool) -> Summary:
     """Read again only if a file has changed: ``_stamps``."""
     source = read_source(run.path, trials=False)
     why = "" if running else source.interruption
@@ -256,10 +258,10 @@ def _first_of_each(cells: list[CellView]) -> Iterator[CellView]:
         yield next((cell for cell in own if cell.measured), own[0])
 
 
-def _found(cell: CellView) -> Found:
+def _found(cell: CellView) -> MainFigure:
     told = headline(cell)
     value = f"{told.value} {told.unit}".strip()
-    return Found(cell.heading, value, cell.badge.kind)
+    return MainFigure(cell.heading, value, cell.badge.kind)
 
 
 def _holds_run(directory: Path) -> bool:
@@ -305,7 +307,7 @@ _KEPT = 2
 _one_at_a_time = threading.Lock()
 
 
-def report_of(run: Run) -> str | bytes:
+def report_of(run: ServedRun) -> str | bytes:
     """The page, stored if that shows all that is stored; else made, in memory only.
 
     Raises:
@@ -321,7 +323,7 @@ def report_of(run: Run) -> str | bytes:
         return _made(run, now)
 
 
-def _stored(run: Run) -> bytes:
+def _stored(run: ServedRun) -> bytes:
     try:
         return read_plain(run.path / REPORT)
     except OSError as error:
@@ -329,5 +331,5 @@ def _stored(run: Run) -> bytes:
 
 
 @lru_cache(maxsize=_KEPT)
-def _made(run: Run, _now: tuple[Stamp, ...]) -> str:
+def _made(run: ServedRun, _now: tuple[Stamp, ...]) -> str:
     return render(read_source(run.path))

@@ -90,7 +90,7 @@ from dutperf.simulation.simulated_gateway import (
     SimulatedAgent,
     SimulatedNat,
     SimulatedTable,
-    Traffic,
+    TupleTraffic,
     traffic_of,
 )
 
@@ -424,7 +424,7 @@ class FakeEngine:
         if self._table:
             self._table.begin_trial()
         names: dict[bool, DirectionName] = {}
-        traffic: dict[bool, Traffic] = {}
+        traffic: dict[bool, TupleTraffic] = {}
         for direction, fate in zip(trial.directions, fates, strict=True):
             stream = direction.streams[0]
             if stream.tuples or (learn and learn.direction == direction.name):

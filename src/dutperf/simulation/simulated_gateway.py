@@ -36,7 +36,7 @@ _RECENT = 1
 
 
 @dataclass(frozen=True)
-class Traffic:
+class TupleTraffic:
     """Frame k of a foreground stream: its tuple's number, and when it is sent.
 
     ``due_ns``: since the first one, where the load is not steady.
@@ -193,8 +193,8 @@ class SimulatedNat:
 
     def carry(
         self,
-        outbound: Traffic | None,
-        inbound: Traffic | None,
+        outbound: TupleTraffic | None,
+        inbound: TupleTraffic | None,
         table: SimulatedTable | None,
         *,
         learns: bool,
@@ -204,7 +204,7 @@ class SimulatedNat:
         The numbers of ``inbound`` are entries of ``table``; with ``learns`` what
         arrives of ``outbound`` is stored there.
         """
-        nobody = Traffic((), 0, 1.0)
+        nobody = TupleTraffic((), 0, 1.0)
         outbound, inbound = outbound or nobody, inbound or nobody
         learned = table if learns else None
         arrived = bytearray(len(outbound.numbers)), bytearray(len(inbound.numbers))
@@ -235,8 +235,8 @@ class SimulatedNat:
 
     def _is_steady(
         self,
-        outbound: Traffic,
-        inbound: Traffic,
+        outbound: TupleTraffic,
+        inbound: TupleTraffic,
         table: SimulatedTable | None,
         learned: SimulatedTable | None,
     ) -> bool:
@@ -261,7 +261,7 @@ class SimulatedNat:
         entry = table.entries[table.place_of(connection)]
         return entry == (connection, self._mapping[connection])
 
-    def _use_all(self, traffic: Traffic, connections: Sequence[int]) -> None:
+    def _use_all(self, traffic: TupleTraffic, connections: Sequence[int]) -> None:
         for connection, now_ns in zip(connections, traffic.times_ns(), strict=True):
             if now_ns > self._used_ns[connection]:
                 self._used_ns[connection] = now_ns
@@ -360,13 +360,13 @@ class SimulatedNat:
 
 def traffic_of(
     trial: TrialRequest, direction: DirectionRequest, frames: int, start_ns: int
-) -> Traffic:
+) -> TupleTraffic:
     """The first ``frames`` of a direction's foreground stream in a trial."""
     share = direction.frames_of(0, 10**6) / 10**6
     numbers = tuple_numbers(direction.streams[0], frames, trial.seed)
     interval_ns = 1e9 / (direction.rate_fps * share)
     due_ns = _due_ns(trial, direction)[:frames] if direction.steps else []
-    return Traffic(numbers, start_ns, interval_ns, due_ns)
+    return TupleTraffic(numbers, start_ns, interval_ns, due_ns)
 
 
 def _due_ns(trial: TrialRequest, direction: DirectionRequest) -> list[int]:
@@ -408,18 +408,20 @@ def _owner(table: SimulatedTable, number: int) -> int:
     return entry[0] if entry else -1
 
 
-def _end_ns(traffic: Traffic) -> int:
+def _end_ns(traffic: TupleTraffic) -> int:
     if traffic.due_ns:
         return traffic.first_ns + traffic.due_ns[-1]
     return traffic.first_ns + int(len(traffic.numbers) * traffic.interval_ns)
 
 
-def _in_time(outbound: Traffic, inbound: Traffic) -> Iterator[tuple[int, bool, int]]:
+def _in_time(
+    outbound: TupleTraffic, inbound: TupleTraffic
+) -> Iterator[tuple[int, bool, int]]:
     """All frames in the order in which they are sent: when, inbound, which."""
     return heapq.merge(_events(outbound, False), _events(inbound, True))
 
 
-def _events(traffic: Traffic, is_inbound: bool) -> Iterator[tuple[int, bool, int]]:
+def _events(traffic: TupleTraffic, is_inbound: bool) -> Iterator[tuple[int, bool, int]]:
     return ((now_ns, is_inbound, k) for k, now_ns in enumerate(traffic.times_ns()))
 
 

@@ -30,7 +30,7 @@ Command = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Table:
+class NftTable:
     """A table of one IP version, and the commands that fill it."""
 
     family: Literal["ip", "ip6"]
@@ -184,7 +184,7 @@ FIRST_PORT, LAST_PORT = 1024, 65535
 
 def source_nat(family: Literal["ip", "ip6"], address: str) -> Iterator[Command]:
     """Commands for nftables: UDP leaves on the right as ``address``, and comes back."""
-    table = Table(family, "nat")
+    table = NftTable(family, "nat")
     yield table.added()
     yield table.chain("leaving", "nat", "postrouting", 100)
     yield table.chain("passing", "filter", "forward", 0)
@@ -253,7 +253,7 @@ NFT_NAT66 = _nat("nft-nat66", "ip6", PUBLIC_IPV6, PUBLIC_IPV6, PUBLIC_IPV6)
 # and without state. ARP and neighbour discovery are not forwarded, and meet none.
 
 
-FILTERS = (Table("ip", "filters"), Table("ip6", "filters"))
+FILTERS = (NftTable("ip", "filters"), NftTable("ip6", "filters"))
 """One table for each IP version, with one chain."""
 FILTER_CHAIN = "forward"
 
@@ -325,7 +325,7 @@ def filters(rules: int) -> Iterator[Command]:
         )
 
 
-def denied(table: Table, count: int) -> Iterator[tuple[str, str]]:
+def denied(table: NftTable, count: int) -> Iterator[tuple[str, str]]:
     """Source and destination of the first ``count`` filters."""
     text = _FORMATS[table.family]
     for number in range(count):

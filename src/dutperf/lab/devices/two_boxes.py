@@ -17,7 +17,7 @@ from dutperf.lab.devices.linux import BRIDGED, ROUTER_SYSCTLS, kernel_hooks
 from dutperf.lab.devices.nftables import (
     PUBLIC_IPV4,
     Command,
-    Table,
+    NftTable,
     Tracking,
     gateway_hooks,
     matches,
@@ -99,7 +99,7 @@ _BY_SEGMENTS = "IPv4 in IPv6 by SRv6 (encap.red, End.DX4), for want of ip6_tunne
 
 def _aftr_rules() -> Iterator[Command]:
     yield from source_nat("ip", PUBLIC_IPV4)
-    once = Table("ip", "once")
+    once = NftTable("ip", "once")
     yield once.added()
     yield once.chain("entering", "filter", "prerouting", -300)
     into_tunnel = matches({"meta": {"key": "iifname"}}, "tunnel")
