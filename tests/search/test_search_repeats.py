@@ -19,27 +19,27 @@ def marked(count: int, *bounds: int) -> list[bool]:
 
 
 def test_equal_exact_values_are_settled_at_the_first_look() -> None:
-    assert AUTO.settled(SAME[:8])
-    assert AUTO.settled(SAME[:8], marked(8))
-    assert not AUTO.settled(SAME[:9])
+    assert AUTO.reaches_width(SAME[:8])
+    assert AUTO.reaches_width(SAME[:8], marked(8))
+    assert not AUTO.reaches_width(SAME[:9])
 
 
 @pytest.mark.parametrize("bounds", [1, 2, 4, 7])
 def test_bounds_at_the_same_value_do_not_settle_what_may_be_higher(bounds: int) -> None:
     """At 8 the interval ends at the highest value: one bound is enough."""
-    assert not AUTO.settled(SAME[:8], marked(8, *range(bounds)))
+    assert not AUTO.reaches_width(SAME[:8], marked(8, *range(bounds)))
     assert not AUTO.enough(SAME[:8], marked(8, *range(bounds)))
 
 
 def test_an_interval_that_bounds_cannot_change_is_settled() -> None:
-    assert AUTO.settled(SAME[:16], marked(16, 3, 4))
-    assert not AUTO.settled(SAME[:16], marked(16, 3, 4, 5, 6))
+    assert AUTO.reaches_width(SAME[:16], marked(16, 3, 4))
+    assert not AUTO.reaches_width(SAME[:16], marked(16, 3, 4, 5, 6))
 
 
 def test_only_bounds_are_enough_at_a_look_and_not_settled() -> None:
     for count in (8, 16, 32):
         assert AUTO.enough(SAME[:count], [True] * count)
-        assert not AUTO.settled(SAME[:count], [True] * count)
+        assert not AUTO.reaches_width(SAME[:count], [True] * count)
     assert not AUTO.enough(SAME[:9], [True] * 9)
 
 
@@ -55,7 +55,7 @@ def test_nothing_is_settled_that_higher_values_in_place_of_bounds_unsettle() -> 
         count = rng.choice((8, 16, 32))
         values = [100_000 * (1 + rng.gauss(0, 0.003)) for _ in range(count)]
         bounds = [rng.random() < 0.1 for _ in values]
-        if not AUTO.settled(values, bounds):
+        if not AUTO.reaches_width(values, bounds):
             continue
         settled += 1
         for _ in range(5):
@@ -63,7 +63,7 @@ def test_nothing_is_settled_that_higher_values_in_place_of_bounds_unsettle() -> 
                 v * (1 + rng.expovariate(1)) if b else v
                 for v, b in zip(values, bounds, strict=True)
             ]
-            assert AUTO.settled(real)
+            assert AUTO.reaches_width(real)
     assert settled > 50
 
 
@@ -103,7 +103,7 @@ def test_what_is_asked_for_must_not_be_closer_than_the_resolution(
     width: str, settled: bool
 ) -> None:
     repeats = Repeats(64, Resolution.parse(width), TENTH)
-    assert repeats.settled(SAME[:8]) is settled
+    assert repeats.reaches_width(SAME[:8]) is settled
 
 
 def test_bounds_stay_unknown_whatever_the_resolution() -> None:
@@ -112,4 +112,4 @@ def test_bounds_stay_unknown_whatever_the_resolution() -> None:
     assert interval is not None
     assert (interval.lower, interval.upper) == (math.inf, math.inf)
     assert repeats.enough(SAME[:8], [True] * 8)
-    assert not repeats.settled(SAME[:8], [True] * 8)
+    assert not repeats.reaches_width(SAME[:8], [True] * 8)

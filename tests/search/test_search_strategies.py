@@ -246,7 +246,7 @@ def test_a_number_of_repeats_is_that_number(values: list[float]) -> None:
     repeats = Repeats(len(values))
     assert not repeats.enough(values[:-1])
     assert repeats.enough(values)
-    assert not repeats.settled(values)
+    assert not repeats.reaches_width(values)
     assert repeats.interval(values) == stats.median_interval(values)
 
 
@@ -264,7 +264,7 @@ def test_the_width_is_exact(width: str, settled: bool) -> None:
     values = [96.5, 97, 98, 99, 101, 102, 103, 103.5]
     repeats = Repeats(64, Resolution.parse(width))
     assert stats.median(values) == 100
-    assert repeats.settled(values) == settled
+    assert repeats.reaches_width(values) == settled
 
 
 def test_the_cap_ends_it_settled_or_not() -> None:
@@ -272,8 +272,8 @@ def test_the_cap_ends_it_settled_or_not() -> None:
     values = [float(2**n) for n in range(16)]
     assert not repeats.enough(values[:8])
     assert repeats.enough(values)
-    assert not repeats.settled(values)
+    assert not repeats.reaches_width(values)
 
 
 def test_zero_is_settled_by_zeros() -> None:
-    assert Repeats(64, Resolution.parse("1%")).settled([0.0] * 8)
+    assert Repeats(64, Resolution.parse("1%")).reaches_width([0.0] * 8)

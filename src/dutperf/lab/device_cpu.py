@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from dutperf.errors import SetupError
 from dutperf.lab import netns
-from dutperf.lab.netns import named
+from dutperf.lab.netns import name_in_lab
 from dutperf.lab.processes import PROC
 from dutperf.lab.topology import INNER
 from dutperf.programs import in_namespace
@@ -167,7 +167,7 @@ def left_to_the_device(own_name: str | None = None) -> Iterator[None]:
 
     ``own_name``: of several labs, which one; None: the nameless one.
     """
-    tester = named(netns.TESTER, own_name)
+    tester = name_in_lab(netns.TESTER, own_name)
     _set_threaded(tester, netns.SIDES, on=False)
     try:
         yield

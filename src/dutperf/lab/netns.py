@@ -52,7 +52,7 @@ done
 """
 
 
-def named(namespace: str, name: str | None) -> str:
+def name_in_lab(namespace: str, name: str | None) -> str:
     """What a namespace is called in the lab of that name: dut, or dut-a."""
     return namespace if name is None else f"{namespace}-{name}"
 

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from dutperf import busy
 from dutperf.errors import SetupError
-from dutperf.lab.netns import NAMESPACES, named
+from dutperf.lab.netns import NAMESPACES, name_in_lab
 from dutperf.lab.processes import Process
 
 if TYPE_CHECKING:
@@ -282,7 +282,7 @@ def _written(state: LabState) -> str:
 
 
 def _foreign(file: StateFile) -> SetupError:
-    names = " ".join(named(each, file.name) for each in NAMESPACES)
+    names = " ".join(name_in_lab(each, file.name) for each in NAMESPACES)
     return SetupError(
         f"{file.path} is not a lab's state as this version writes it",
         "take the lab down with the version that made it, or remove it by "

@@ -283,20 +283,20 @@ def join(device: LabDevice, cpus: CpuPlan) -> None:
     with netns.kernel_errors("join the device's two boxes"):
         with netns.rtnetlink(first) as here:
             netns.add_wire(here, INNER, second, INNER_MTU)
-        for namespace, box in _named(device):
+        for namespace, box in _boxes_by_namespace(device):
             settings = kernel_settings(device, [INNER], cpus)
             netns.write_settings(namespace, settings)
             with netns.rtnetlink(namespace) as there:
                 netns.add_addresses(there, INNER, box.inner)
             netns.run_ip(namespace, [f"link set {INNER} up"])
-        for namespace, box in _named(device):
+        for namespace, box in _boxes_by_namespace(device):
             _wait_until_up(namespace)
             open_way(namespace, box)
 
 
 def ways_now(device: LabDevice) -> list[str]:
     """The names of the ways that the boxes of the lab that is up have taken."""
-    taken = (_taken(namespace, box) for namespace, box in _named(device))
+    taken = (_taken(namespace, box) for namespace, box in _boxes_by_namespace(device))
     return list(dict.fromkeys(way.name for way in taken if way and way.name))
 
 
@@ -314,7 +314,7 @@ def _wait_until_up(namespace: str) -> None:
         time.sleep(UP_POLL_S)
 
 
-def _named(device: LabDevice) -> Iterator[tuple[str, Box]]:
+def _boxes_by_namespace(device: LabDevice) -> Iterator[tuple[str, Box]]:
     return zip(device.namespaces, device.boxes, strict=True)
 
 

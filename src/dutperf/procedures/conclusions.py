@@ -125,7 +125,7 @@ def settlement(cell: Cell, repeats: Sequence[RepeatResult]) -> Settlement | None
         width=width,
         max_repeats=cell.repeats,
         looks=sum(look <= len(values) for look in stats.LOOKS),
-        reached=repeats_of(cell).settled(values, at_least),
+        reached=repeats_of(cell).reaches_width(values, at_least),
     )
 
 

@@ -227,11 +227,13 @@ class Repeats:
 
         ``at_least``: which of them are lower bounds; empty: none.
         """
-        if len(values) >= self.most or self.settled(values, at_least):
+        if len(values) >= self.most or self.reaches_width(values, at_least):
             return True
         return self.width is not None and self._only_bounds(values, at_least)
 
-    def settled(self, values: Sequence[float], at_least: Sequence[bool] = ()) -> bool:
+    def reaches_width(
+        self, values: Sequence[float], at_least: Sequence[bool] = ()
+    ) -> bool:
         """Whether ``width`` was asked for and is reached."""
         interval = self._of_samples(values)
         if interval is None or self.width is None:

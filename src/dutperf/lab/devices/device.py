@@ -24,7 +24,7 @@ from dutperf.config.side import (
 from dutperf.config.testbed import DeviceFacts, Hooks, Routing
 from dutperf.errors import SetupError
 from dutperf.lab import device_cpu, machine, netns, topology
-from dutperf.lab.netns import CHAIN, NAMESPACES, TESTER, named
+from dutperf.lab.netns import CHAIN, NAMESPACES, TESTER, name_in_lab
 from dutperf.lab.state import LabState, StateFile
 from dutperf.protocol.base import Side
 
@@ -146,12 +146,14 @@ class LabDevice:
     @property
     def tester(self) -> str:
         """The tester's namespace."""
-        return named(TESTER, self.own_name)
+        return name_in_lab(TESTER, self.own_name)
 
     @property
     def namespaces(self) -> tuple[str, ...]:
         """Those of its boxes, in their order."""
-        return tuple(named(each, self.own_name) for each in CHAIN[: len(self.boxes)])
+        return tuple(
+            name_in_lab(each, self.own_name) for each in CHAIN[: len(self.boxes)]
+        )
 
     @property
     def homes(self) -> dict[str, str]:
@@ -396,7 +398,7 @@ def _moved_value(value: Any, name: str) -> Any:  # noqa: ANN401 - whatever model
     match value:
         case str():
             if value in NAMESPACES:
-                return named(value, name)
+                return name_in_lab(value, name)
             return value.replace(
                 f"{StateFile().home}/", f"{StateFile(name=name).home}/"
             )

@@ -36,7 +36,7 @@ from dutperf.lab.devices.device import (
     RIGHT_IPV6,
     ProgramDevice,
 )
-from dutperf.lab.netns import named
+from dutperf.lab.netns import name_in_lab
 from dutperf.lab.processes import PROC, CpuPlan, Process, Programs
 from dutperf.lab.state import ChangedSetting, StateFile
 from dutperf.programs import feed
@@ -277,7 +277,7 @@ def _options(own_name: str | None, cpu: int) -> list[str]:
         "pmd-cpu-mask": mask,
         # With random ports (RFC 4814) each frame is another flow: keeping them costs.
         "emc-insert-inv-prob": "0",
-        "dpdk-extra": f"--no-pci --file-prefix={named('dutperf-ovs', own_name)}",
+        "dpdk-extra": f"--no-pci --file-prefix={name_in_lab('dutperf-ovs', own_name)}",
     }
     return [f'other_config:{key}="{value}"' for key, value in options.items()]
 

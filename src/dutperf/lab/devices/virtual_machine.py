@@ -279,7 +279,7 @@ def configuration(device: LabDevice) -> str:
     """What the guest does when it starts, as a shell script of busybox."""
     alone = CpuPlan(worker=0, dut=None, main=0)
     sides: Sequence[Side] = netns.SIDES
-    lines = [*map(_named, sides)]
+    lines = [*map(_naming_command, sides)]
     settings = topology.kernel_settings(device, sides, alone)
     lines += [f"echo {shlex.quote(v)} >{path}" for path, v in settings.items()]
     for side in sides:
@@ -290,7 +290,7 @@ def configuration(device: LabDevice) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _named(side: Side) -> str:
+def _naming_command(side: Side) -> str:
     """Calls the interface with the MAC address of that side by the side's name."""
     found = f"$(grep -l {_MACS[side]} {_ADDRESS} | cut -d/ -f5)"
     return f"ip link set {found} name {side}"
