@@ -14,7 +14,7 @@ from told_cells import retyped
 from dutperf.comparison.judging import Outcome, compare
 from dutperf.comparison.sides import read_runs
 from dutperf.model.rate_specs import ThroughputSpec
-from dutperf.results import CellResult, Figure, Finding, GoalResult
+from dutperf.results import CellResult, Finding, GoalResult, MeasuredValue
 from dutperf.search import Outcome as TrialOutcome
 from dutperf.search import Resolution
 from dutperf.search.binary import binary_search
@@ -282,8 +282,8 @@ def test_the_testers_share_of_a_delay_that_is_no_bound_is_a_small_part() -> None
 
 
 def test_delays_that_are_upper_bounds_tell_one_side() -> None:
-    at_most = Figure(value=10_000, at_most=True)
-    below = Figure(value=10_000, below_ns=15_000)
+    at_most = MeasuredValue(value=10_000, at_most=True)
+    below = MeasuredValue(value=10_000, below_ns=15_000)
     exact = latency({"TL": [40_000] * 10})
     for figure in (at_most, below):
         bound = latency({"TL": [figure] * 10})
@@ -294,7 +294,7 @@ def test_delays_that_are_upper_bounds_tell_one_side() -> None:
 
 
 def test_an_infinite_delay_is_worse_than_any() -> None:
-    lost = latency({"WCL": [Figure(value=None, absent="lost")] * 10})
+    lost = latency({"WCL": [MeasuredValue(value=None, absent="lost")] * 10})
     some = latency({"WCL": [90_000] * 10})
     found = one(some, lost)
     assert (found.outcome, found.judged(1000)) == ("worse", "worse")

@@ -13,7 +13,7 @@ from timed_sample import delay_results
 from dutperf.export import csv_table, csv_tables
 from dutperf.procedures.all_tables import tables
 from dutperf.results import ResultsFile
-from dutperf.results.details import Figure
+from dutperf.results.details import MeasuredValue
 from dutperf.tables import Column, Row, Span, Table, Value, Verdict, subjects
 from dutperf.tables.table_model import count, delay, duration, percent
 
@@ -56,7 +56,7 @@ def test_a_bound_is_marked_beside_its_figure_and_what_is_none_is_empty() -> None
     entries = [
         count(5, "lower"),
         count(6),
-        delay(Figure(value=None, absent="lost")),
+        delay(MeasuredValue(value=None, absent="lost")),
         Value(absent="invalid"),
         Value(),
     ]

@@ -19,7 +19,7 @@ from told_cells import retyped
 
 from dutperf.export import openmetrics
 from dutperf.report.source import read_source
-from dutperf.results import CellResult, Figure, ResultsFile
+from dutperf.results import CellResult, MeasuredValue, ResultsFile
 
 Labels = dict[str, str]
 
@@ -85,7 +85,7 @@ def test_what_is_judged_otherwise_is_no_throughput(tmp_path: Path) -> None:
 def test_a_delay_of_lost_frames_is_infinite(tmp_path: Path) -> None:
     results = delay_results()
     cell = next(cell for cell in results.cells if cell.procedure == "latency")
-    lost = Figure(value=None, absent="lost")
+    lost = MeasuredValue(value=None, absent="lost")
     measures = [m.model_copy(update={"result": lost}) for m in cell.measures]
     told = of(tmp_path, cell.model_copy(update={"measures": measures}))
     delays = [value for name, _, value in told if name == "dutperf_latency_seconds"]

@@ -44,7 +44,7 @@ from dutperf.protocol.result_messages import Reason, TrialResult, Verdict
 from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.report import write_report
 from dutperf.results import ResultsFile, load_environment
-from dutperf.results.details import Figure, Measure
+from dutperf.results.details import Measure, MeasuredValue
 from dutperf.results.model import CellResult
 from dutperf.results.passport import (
     Passport,
@@ -502,7 +502,7 @@ def test_delays_below_the_floor_are_told_as_below_it() -> None:
 
 
 def _measure(name: str, value: float) -> Measure:
-    figure = Figure(value=value)
+    figure = MeasuredValue(value=value)
     return Measure(
         name=name,
         quantity=name,

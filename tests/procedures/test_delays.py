@@ -9,7 +9,7 @@ from dutperf.procedures.delays import PDV, Reading
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.measurements import METHODS
 from dutperf.protocol.result_messages import Histogram
-from dutperf.results import CellResult, Figure, Measure
+from dutperf.results import CellResult, Measure, MeasuredValue
 from dutperf.results.units import in_unit
 from dutperf.simulation.fake_engine import (
     FakeEngine,
@@ -47,7 +47,7 @@ def named(result: CellResult, name: str, stream: str = "foreground") -> list[Mea
     return [m for m in result.measures if (m.name, m.stream) == (name, stream)]
 
 
-def figures(result: CellResult, name: str) -> list[Figure]:
+def figures(result: CellResult, name: str) -> list[MeasuredValue]:
     return [m.result for m in named(result, name)]
 
 
@@ -59,7 +59,9 @@ def test_every_tag_of_a_constant_delay_takes_it() -> None:
         FakeEngine(perfect(), delays=fixed(123_456)), "latency"
     )
     assert (
-        figures(result, "TL") == figures(result, "WCL") == [Figure(value=123_456)] * 2
+        figures(result, "TL")
+        == figures(result, "WCL")
+        == [MeasuredValue(value=123_456)] * 2
     )
     assert (result.verdict, result.median, result.unit) == ("pass", 123_456, "ns")
     assert [m.direction for m in named(result, "TL")] == ["forward", "reverse"]
@@ -94,8 +96,8 @@ def test_the_result_is_the_median_of_the_repeats() -> None:
 def test_every_tenth_frame_a_second_late_is_the_worst_case_only() -> None:
     delays = every(10, 1000 * MS)
     result, _ = measured(FakeEngine(perfect(), delays=delays), "latency")
-    assert figures(result, "TL") == [Figure(value=20_000)] * 2
-    assert figures(result, "WCL") == [Figure(value=1000 * MS + 20_000)] * 2
+    assert figures(result, "TL") == [MeasuredValue(value=20_000)] * 2
+    assert figures(result, "WCL") == [MeasuredValue(value=1000 * MS + 20_000)] * 2
 
 
 def test_lost_tags_rank_as_infinite_and_are_counted() -> None:
@@ -103,15 +105,15 @@ def test_lost_tags_rank_as_infinite_and_are_counted() -> None:
     result, _ = measured(FakeEngine(step(750)), "latency", tags=2000, first_tag_s=2)
     typical, worst = named(result, "TL")[0], named(result, "WCL")[0]
     assert typical.lost == [1000, 1000, 1000]
-    assert typical.result == worst.result == Figure(value=None, absent="lost")
+    assert typical.result == worst.result == MeasuredValue(value=None, absent="lost")
     assert result.median is None
     assert [r.value for r in result.repeats] == [None] * 3
 
 
 def test_fewer_lost_tags_than_half_leave_the_median_finite() -> None:
     result, _ = measured(FakeEngine(step(800)), "latency")
-    assert figures(result, "TL") == [Figure(value=20_000)] * 2
-    assert figures(result, "WCL") == [Figure(value=None, absent="lost")] * 2
+    assert figures(result, "TL") == [MeasuredValue(value=20_000)] * 2
+    assert figures(result, "WCL") == [MeasuredValue(value=None, absent="lost")] * 2
 
 
 def test_loss_does_not_fail_a_latency_but_is_said() -> None:
@@ -142,7 +144,7 @@ def test_the_old_latency_is_the_average_of_one_tag_a_trial() -> None:
 
 def test_an_average_over_a_lost_tag_is_infinite() -> None:
     result, _ = measured(FakeEngine(step(400)), "latency", rfc2544_latency=True)
-    assert figures(result, "latency") == [Figure(value=None, absent="lost")] * 2
+    assert figures(result, "latency") == [MeasuredValue(value=None, absent="lost")] * 2
 
 
 def test_only_the_foreground_has_tags() -> None:
@@ -167,7 +169,7 @@ def test_pdv_is_the_spread_up_to_the_999th_of_1000() -> None:
         result, _ = measured(engine, "pdv")
         values = [figure.value for figure in figures(result, "PDV")]
         assert values == [pytest.approx(expected, rel=1e-3, abs=20)] * 2
-        assert figures(result, "Dmin") == [Figure(value=20_000)] * 2
+        assert figures(result, "Dmin") == [MeasuredValue(value=20_000)] * 2
         assert result.median == values[0]
 
 
@@ -217,9 +219,9 @@ def test_a_delay_that_is_known_coarsely_says_so() -> None:
 
 def test_ipdv_has_a_sign() -> None:
     result, recording = measured(FakeEngine(perfect(), delays=jump(-5_000)), "ipdv")
-    assert figures(result, "IPDV min") == [Figure(value=-5_000)] * 2
-    assert figures(result, "IPDV median") == [Figure(value=0)] * 2
-    assert figures(result, "IPDV max") == [Figure(value=0)] * 2
+    assert figures(result, "IPDV min") == [MeasuredValue(value=-5_000)] * 2
+    assert figures(result, "IPDV median") == [MeasuredValue(value=0)] * 2
+    assert figures(result, "IPDV max") == [MeasuredValue(value=0)] * 2
     assert named(result, "IPDV max")[0].samples == [3999] * 3
     assert recording.records[0].request.record.ipdv
 
@@ -230,7 +232,9 @@ def test_nothing_that_arrives_has_no_variation() -> None:
 
     for procedure, name in (("pdv", "PDV"), ("ipdv", "IPDV max")):
         result, _ = measured(FakeEngine(nothing), procedure)
-        assert figures(result, name) == [Figure(value=None, absent="undefined")] * 2
+        assert (
+            figures(result, name) == [MeasuredValue(value=None, absent="undefined")] * 2
+        )
         assert (result.verdict, result.median) == ("pass", None)
         assert named(result, name)[0].count == 0
 
@@ -257,7 +261,7 @@ def test_a_repeat_that_stays_invalid_is_left_out_and_said() -> None:
     result, _ = measured(engine, "latency")
     typical = named(result, "TL")[0]
     assert result.verdict == "invalid"
-    assert typical.repeats[1] == Figure(value=None, absent="invalid")
+    assert typical.repeats[1] == MeasuredValue(value=None, absent="invalid")
     assert (typical.samples, typical.count) == ([2000, 0, 2000], 2)
     assert typical.result.value == 20_000
     assert [reason.code for reason in result.reasons] == ["receiver_overflow"]

@@ -12,10 +12,10 @@ from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.throughput import measure_throughput
 from dutperf.results import (
     DelayRecord,
-    Figure,
     Finding,
     LoadPoint,
     Measure,
+    MeasuredValue,
     RepeatResult,
 )
 from dutperf.simulation.fake_engine import FakeEngine
@@ -200,7 +200,8 @@ def test_loss_is_looked_at_as_what_arrived() -> None:
 
 def measure(*values_ns: float | None) -> Measure:
     figures = [
-        Figure(value=v, absent=None if v is not None else "lost") for v in values_ns
+        MeasuredValue(value=v, absent=None if v is not None else "lost")
+        for v in values_ns
     ]
     return Measure(
         name="TL",
@@ -210,9 +211,9 @@ def measure(*values_ns: float | None) -> Measure:
         samples=[500] * len(figures),
         lost=[0] * len(figures),
         count=len(figures),
-        result=Figure(value=1),
-        percentile_1=Figure(value=1),
-        percentile_99=Figure(value=1),
+        result=MeasuredValue(value=1),
+        percentile_1=MeasuredValue(value=1),
+        percentile_99=MeasuredValue(value=1),
     )
 
 
@@ -269,7 +270,7 @@ def test_a_drift_that_begins_at_nothing_has_no_share() -> None:
 def test_upper_bounds_are_told_once_with_the_testers_share(
     usual_ns: int | None, most: str
 ) -> None:
-    bound = Figure(value=1, at_most=True)
+    bound = MeasuredValue(value=1, at_most=True)
     bounded = measure(20_000.0).model_copy(update={"result": bound})
     worst = bounded.model_copy(update={"name": "WCL"})
     asked = [bounded, worst, bounded]

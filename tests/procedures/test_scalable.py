@@ -10,9 +10,9 @@ from dutperf.protocol.base import DirectionName
 from dutperf.results import (
     CellResult,
     DelayRecord,
-    Figure,
     Finding,
     Measure,
+    MeasuredValue,
     RepeatResult,
     Scalability,
 )
@@ -69,7 +69,7 @@ def latency(flows: int, load_fps: int, **delays_ns: float | None) -> CellResult:
 
 
 def measure(name: str, direction: DirectionName, value: float | None) -> Measure:
-    figure = Figure(value=value, absent=None if value else "lost")
+    figure = MeasuredValue(value=value, absent=None if value else "lost")
     return Measure(
         name=name,
         quantity=name,
@@ -295,7 +295,9 @@ def test_a_delay_that_grew_is_worse() -> None:
     def delays(flows: int, *values_ns: float) -> CellResult:
         cell = latency(flows, 900, TL=sorted(values_ns)[3])
         own = [
-            each.model_copy(update={"repeats": [Figure(value=v) for v in values_ns]})
+            each.model_copy(
+                update={"repeats": [MeasuredValue(value=v) for v in values_ns]}
+            )
             for each in cell.measures
         ]
         return cell.model_copy(update={"measures": own, "delays": DELAYS})

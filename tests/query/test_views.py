@@ -30,7 +30,7 @@ from dutperf.errors import InputError, StorageError
 from dutperf.model.traffic import Beside, BesideKind
 from dutperf.protocol.result_messages import BesideResult
 from dutperf.query.database import selected
-from dutperf.results import CellResult, Figure, ResultsFile, load_results
+from dutperf.results import CellResult, MeasuredValue, ResultsFile, load_results
 from dutperf.results.rate_results import BesideCount, ManagementCount
 from dutperf.stats import median
 
@@ -172,7 +172,7 @@ def test_an_end_of_an_interval_that_may_be_higher_is_not_told(tmp_path: Path) ->
 def _with_lost_delays() -> ResultsFile:
     results = delay_results()
     cell = next(cell for cell in results.cells if cell.procedure == "latency")
-    lost = Figure(value=None, absent="lost")
+    lost = MeasuredValue(value=None, absent="lost")
     measures = [m.model_copy(update={"result": lost}) for m in cell.measures]
     update = {"measures": measures, "median": None}
     return results.model_copy(

@@ -16,9 +16,9 @@ from dutperf.results import (
     CellResult,
     DelayRecord,
     Environment,
-    Figure,
     LoadPoint,
     Measure,
+    MeasuredValue,
     RepeatResult,
     ResultsFile,
     spread_of,
@@ -66,7 +66,7 @@ def loss(*values: float, load_fps: int = 500_000) -> CellResult:
 
 
 def latency(
-    measures: dict[str, Sequence[float | Figure]],
+    measures: dict[str, Sequence[float | MeasuredValue]],
     *,
     share_ns: int = 100,
     rate_fps: int = 10_000,
@@ -91,8 +91,10 @@ def latency(
     )
 
 
-def _measure(name: str, values: Sequence[float | Figure]) -> Measure:
-    figures = [v if isinstance(v, Figure) else Figure(value=v) for v in values]
+def _measure(name: str, values: Sequence[float | MeasuredValue]) -> Measure:
+    figures = [
+        v if isinstance(v, MeasuredValue) else MeasuredValue(value=v) for v in values
+    ]
     known = sorted(f.value for f in figures if f.value is not None)
     middle = figures[len(figures) // 2]
     median = middle.model_copy(

@@ -24,9 +24,9 @@ from dutperf.protocol.trial_messages import Record, TagPlan
 from dutperf.results import (
     CellResult,
     DelayRecord,
-    Figure,
     FrameCount,
     Measure,
+    MeasuredValue,
     RepeatResult,
     ResultsFile,
     TimeoutLoss,
@@ -212,10 +212,10 @@ def measure(
     )
 
 
-def figure(value: float) -> Figure:
+def figure(value: float) -> MeasuredValue:
     if math.isinf(value):
-        return Figure(value=None, absent="lost")
-    return Figure(value=value)
+        return MeasuredValue(value=None, absent="lost")
+    return MeasuredValue(value=value)
 
 
 def delay_cell(

@@ -41,7 +41,7 @@ from dutperf.protocol.result_messages import (
     VerdictKind,
 )
 from dutperf.results.bounds import spread_of
-from dutperf.results.details import DelayRecord, Figure, Measure
+from dutperf.results.details import DelayRecord, Measure, MeasuredValue
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import RepeatResult
 from dutperf.results.units import in_unit
@@ -205,11 +205,11 @@ def _at_most(quantity: Quantity, direction: DirectionResult, stream: int) -> boo
     return quantity.share_of_ns(direction) > NO_SMALL_PART * reading.value
 
 
-def _figure(reading: Reading | None, at_most: bool) -> Figure:
+def _figure(reading: Reading | None, at_most: bool) -> MeasuredValue:
     if reading is None:
-        return Figure(value=None, absent="invalid")
+        return MeasuredValue(value=None, absent="invalid")
     if reading.value is None:
-        return Figure(value=None, absent="undefined")
+        return MeasuredValue(value=None, absent="undefined")
     return _number(reading.value, at_most)
 
 
@@ -217,20 +217,20 @@ def _summary(
     ranked: list[float],
     least: list[float],
     summarise: Callable[[list[float]], float],
-) -> Figure:
+) -> MeasuredValue:
     """Of the figures; an upper bound if it rests on one (``least``: those are 0)."""
     if not ranked:
-        return Figure(value=None, absent="undefined")
+        return MeasuredValue(value=None, absent="undefined")
     return _number(summarise(ranked), summarise(ranked) != summarise(least))
 
 
-def _number(value: float, at_most: bool) -> Figure:
+def _number(value: float, at_most: bool) -> MeasuredValue:
     if math.isinf(value):
-        return Figure(value=None, absent="lost")
-    return Figure(value=value, at_most=at_most)
+        return MeasuredValue(value=None, absent="lost")
+    return MeasuredValue(value=value, at_most=at_most)
 
 
-def _worst(figures: list[Figure]) -> float | None:
+def _worst(figures: list[MeasuredValue]) -> float | None:
     """The largest; null if one of them is infinite or missing."""
     values = [figure.value for figure in figures]
     known = [value for value in values if value is not None]

@@ -16,7 +16,7 @@ from dutperf.model.cell import Cell
 from dutperf.model.frames import version_of
 from dutperf.model.ports import Ports
 from dutperf.model.traffic import Traffic
-from dutperf.results.details import Figure, Measure
+from dutperf.results.details import Measure, MeasuredValue
 from dutperf.results.model import CellResult
 from dutperf.results.passport import (
     Passport,
@@ -207,7 +207,7 @@ def _above(floor: PassportDelay, measure: Measure) -> Measure:
     if least_ns is None:
         return measure
 
-    def told(figure: Figure) -> Figure:
+    def told(figure: MeasuredValue) -> MeasuredValue:
         if figure.value is None or figure.value >= least_ns:
             return figure
         return figure.model_copy(update={"below_ns": float(least_ns)})

@@ -29,7 +29,13 @@ from dutperf.model.specs import (
     TeardownRateSpec,
 )
 from dutperf.procedures.delays import NO_SMALL_PART
-from dutperf.results import CellResult, DelayRecord, Figure, Measure, RepeatResult
+from dutperf.results import (
+    CellResult,
+    DelayRecord,
+    Measure,
+    MeasuredValue,
+    RepeatResult,
+)
 from dutperf.results.model import Scalability, ScalabilityPoint
 from dutperf.search import Resolution
 from dutperf.stats import Sample
@@ -97,7 +103,7 @@ def delay_samples(
 
 
 def _delay_sample(
-    result: CellResult, known: DelayRecord, measure: Measure, figure: Figure
+    result: CellResult, known: DelayRecord, measure: Measure, figure: MeasuredValue
 ) -> Sample:
     """Infinite where too much was lost; an upper bound may be next to nothing.
 

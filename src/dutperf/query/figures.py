@@ -15,9 +15,9 @@ from dutperf.catalogue import Unit
 from dutperf.report.source import Source
 from dutperf.results import (
     CellResult,
-    Figure,
     LoadPoint,
     Measure,
+    MeasuredValue,
     RepeatResult,
     Spread,
     valued,
@@ -184,13 +184,13 @@ def _of_measure(cell: Subject, measure: Measure) -> StoredFigure:
     )
 
 
-def _told(figure: Figure) -> float | None:
+def _told(figure: MeasuredValue) -> float | None:
     if figure.absent == "lost":
         return math.inf
     return figure.value if figure.below_ns is None else figure.below_ns
 
 
-def _limit(figure: Figure) -> Limit:
+def _limit(figure: MeasuredValue) -> Limit:
     if figure.below_ns is not None:
         return "below"
     return "upper" if figure.at_most else None

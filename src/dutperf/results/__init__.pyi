@@ -1,6 +1,6 @@
 from .bounds import limit_words, overall, spread_of, valued
 from .closing_words import Words, closing
-from .details import DelayRecord, Figure, FrameCount, Measure
+from .details import DelayRecord, FrameCount, Measure, MeasuredValue
 from .directory import (
     ResultsDirectory,
     how_to_go_on,
@@ -53,7 +53,6 @@ __all__ = [
     "DelayRecord",
     "DirectionLoss",
     "Environment",
-    "Figure",
     "Finding",
     "FrameCount",
     "GoalResult",
@@ -63,6 +62,7 @@ __all__ = [
     "JournalHeader",
     "LoadPoint",
     "Measure",
+    "MeasuredValue",
     "Media",
     "NotMeasured",
     "PortRecord",

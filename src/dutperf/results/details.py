@@ -126,7 +126,7 @@ class TableLimits(Stored):
 Absent = Literal["lost", "undefined", "invalid"]
 
 
-class Figure(Stored):
+class MeasuredValue(Stored):
     """A number, or why there is none.
 
     lost: so many frames were lost that it is infinite. undefined: nothing arrived
@@ -163,7 +163,7 @@ class Measure(Stored):
     summary: Literal["median", "mean"] = Field(
         default="median", description="what ``result`` is of the repeats"
     )
-    repeats: list[Figure]
+    repeats: list[MeasuredValue]
     samples: list[int] = Field(
         description="what each repeat's figure is taken from: how many frames, tags or "
         "pairs, lost tags included; 0: invalid"
@@ -177,9 +177,9 @@ class Measure(Stored):
         "from the buckets of a histogram",
     )
     count: int = Field(description="N, the repeats that the summary is taken from")
-    result: Figure
-    percentile_1: Figure = Field(description="of the repeats (RFC 8219 12)")
-    percentile_99: Figure
+    result: MeasuredValue
+    percentile_1: MeasuredValue = Field(description="of the repeats (RFC 8219 12)")
+    percentile_99: MeasuredValue
     spread: Spread | None = Field(default=None, description="of the repeats")
 
     @property

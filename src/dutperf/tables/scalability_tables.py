@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from dutperf.results import Figure, Scalability, ScalabilityPoint
+from dutperf.results import MeasuredValue, Scalability, ScalabilityPoint
 from dutperf.tables.subject import Subject
 from dutperf.tables.table_model import (
     NONE,
@@ -240,7 +240,7 @@ def _value(of: Scalability, point: ScalabilityPoint) -> Value:
         case "percent":
             return percent(point.value)
         case "ns":
-            return delay(Figure(value=point.value))
+            return delay(MeasuredValue(value=point.value))
 
 
 def _signed(change_percent: float | None) -> Entry:

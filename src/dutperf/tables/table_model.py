@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Context
 from typing import Literal, TypeVar
 
-from dutperf.results import Bound, Figure, result_word
+from dutperf.results import Bound, MeasuredValue, result_word
 from dutperf.results import units as words
 from dutperf.results.details import Absent
 from dutperf.results.rate_results import Derived
@@ -152,7 +152,7 @@ def derived(figure: Derived | None, *, unit: bool = False) -> Value:
     return count(figure.value, figure.bound, figure.unit if unit else "")
 
 
-def delay(figure: Figure) -> Value:
+def delay(figure: MeasuredValue) -> Value:
     """Four digits, as fine as the buckets of a histogram; or why there is none."""
     if figure.value is None:
         return Value(absent=figure.absent)
