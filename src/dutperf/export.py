@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC
 
-from dutperf.catalogue import Procedure
+from dutperf.catalogue import PROCEDURES, Procedure
 from dutperf.charts.text import STYLE
 from dutperf.errors import InputError
 from dutperf.procedures.all_tables import tables
-from dutperf.query.figures import StoredFigure, figures_of, stored_cells
-from dutperf.query.rows import moment
+from dutperf.query.rows import moment, stored_cells
 from dutperf.report.page import cells_of
 from dutperf.report.source import Source
+from dutperf.results.figures import Figure, figures_of
 from dutperf.tables import (
     Column,
     Entry,
@@ -306,35 +306,32 @@ Sample = tuple[_Metric, dict[str, str], float]
 
 def _figures(source: Source) -> Iterator[Sample]:
     for cell in stored_cells(source):
-        for figure in figures_of(cell):
-            if figure.value is not None and cell.known:
+        for figure in figures_of(cell.result) if cell.result else ():
+            if figure.value is not None:
                 unit, size = _UNITS[figure.unit]
-                yield (
-                    _metric(cell, cell.known, unit),
-                    _told(figure),
-                    figure.value / size,
-                )
+                metric = _metric(PROCEDURES[figure.result.procedure], cell.judged, unit)
+                yield metric, _told(cell, figure), figure.value / size
 
 
-def _metric(cell: Subject, known: Procedure, unit: str) -> _Metric:
+def _metric(known: Procedure, judged: str, unit: str) -> _Metric:
     """What is judged otherwise than the RFC does has another name."""
     name, meaning = known.metric, known.finds
-    if cell.judged:
+    if judged:
         name = f"{name}_judged"
         meaning = f"{known.title}, but judged as the label says."
     return _Metric(f"dutperf_{name}_{unit}", unit, meaning)
 
 
-def _told(figure: StoredFigure) -> dict[str, str]:
+def _told(cell: Subject, figure: Figure) -> dict[str, str]:
     load = figure.load_percent
     return {
-        "cell": figure.cell.id,
-        "device": figure.cell.testbed,
+        "cell": cell.id,
+        "device": cell.testbed,
         "direction": figure.direction,
-        "measure": figure.name if figure.stream else "",
+        "measure": figure.name if figure.of else "",
         "stream": figure.stream,
         "load_percent": "" if load is None else f"{load:.12g}",
-        "judged": figure.cell.judged,
+        "judged": cell.judged,
         "bound": figure.limit or "",
     }
 

@@ -14,10 +14,10 @@ from report_sample import loss_cell, store, throughput_cell
 from timed_sample import delay_results
 from told_cells import retyped
 
-from dutperf.query.figures import StoredFigure, leading_figures, stored_cells
-from dutperf.query.rows import moment
+from dutperf.query.rows import moment, stored_cells
 from dutperf.query.trend import Point, Series, trends
 from dutperf.report.source import Source, read_source
+from dutperf.results.figures import Figure, figures_of
 
 Run = tuple[Path, Source]
 FIRST = datetime(1, 1, 1)  # noqa: DTZ001 - all are UTC
@@ -161,10 +161,13 @@ def _slowly(place: Path) -> list[tuple[Any, ...]]:
     directories = [path.parent for path in place.rglob("results.json")]
     runs = [(path, read_source(path)) for path in directories]
     runs.sort(key=lambda run: (moment(run[1].created_at) or FIRST, str(run[0])))
-    found: dict[tuple[str, ...], list[tuple[Run, StoredFigure]]] = {}
+    found: dict[tuple[str, ...], list[tuple[Run, Figure]]] = {}
     for run in runs:
         for cell in stored_cells(run[1]):
-            for figure in leading_figures(cell):
+            assert cell.result
+            for figure in figures_of(cell.result):
+                if not figure.leads:
+                    continue
                 own = cell.id.partition("@")[0]
                 key = (cell.testbed, own, figure.name, figure.direction, cell.judged)
                 found.setdefault(key, []).append((run, figure))
@@ -172,7 +175,7 @@ def _slowly(place: Path) -> list[tuple[Any, ...]]:
 
 
 def _slow_series(
-    key: tuple[str, ...], figures: list[tuple[Run, StoredFigure]]
+    key: tuple[str, ...], figures: list[tuple[Run, Figure]]
 ) -> tuple[Any, ...]:
     seen, points, loads = [], [], set()
     asked: dict[str, set[object]] = {}
@@ -183,7 +186,7 @@ def _slow_series(
         seen.append(own)
         points.append((str(path), source.created_at, figure.value))
         loads.add(figure.load_fps)
-        for name, value in figure.cell.settings.items():
+        for name, value in figure.result.parameters.items():
             if value is not None and name != "seed":
                 asked.setdefault(name, set()).add(value)
     differing = {name for name, values in asked.items() if len(values) > 1}

@@ -13,11 +13,11 @@ from dutperf.charts.cells import CellView, finished_cell
 from dutperf.charts.text import NBSP, shown
 from dutperf.procedures.all_tables import result_tables, tables
 from dutperf.procedures.outage.show import panel
-from dutperf.query.figures import figures_of
 from dutperf.report.page import write_report
 from dutperf.report.summary import headline
 from dutperf.results import ResultsFile, closing
 from dutperf.results.details import Action
+from dutperf.results.figures import figures_of
 from dutperf.tables import Verdict, subjects
 
 
@@ -74,7 +74,8 @@ def test_what_was_done_is_a_table_where_something_was() -> None:
 
 def test_no_outage_is_less_than_an_interval() -> None:
     found = view(outage_results((9_000_000_000, 9_000_000_001)))
-    (figure,) = figures_of(found)
+    assert found.result
+    (figure,) = figures_of(found.result)
     assert figure.limit == "below"
     assert headline(found).value.startswith("<")
     told = " ".join(closing([found.result] if found.result else []))

@@ -17,10 +17,10 @@ from dutperf.cli.console import PatientConsole
 from dutperf.cli.summary import show_summary
 from dutperf.procedures.all_tables import result_tables, tables
 from dutperf.procedures.system_recovery.show import panel
-from dutperf.query.figures import figures_of
 from dutperf.report.page import write_report
 from dutperf.report.summary import headline
 from dutperf.results import ResultsFile, closing
+from dutperf.results.figures import figures_of
 from dutperf.tables import Verdict, subjects
 
 
@@ -69,7 +69,7 @@ def test_a_row_is_that_of_rfc_2544() -> None:
 def test_no_loss_after_the_fall_is_told_as_less_than_an_interval() -> None:
     assert row(at_once())["recovery, average"].endswith(f"181.9{NBSP}µs")
     assert row(at_once())["recovery, average"].startswith("<")
-    (figure,) = figures_of(view(at_once()))
+    (figure,) = figures_of(*at_once().cells)
     assert figure.value == pytest.approx(181_947)
     assert figure.limit == "below"
     assert figure.load_fps == 11_000

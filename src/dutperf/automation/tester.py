@@ -20,14 +20,14 @@ from dutperf.config.campaign import Campaign, Preset, preset_keys
 from dutperf.config.testbed import Hooks
 from dutperf.errors import InputError
 from dutperf.procedures.events import Event, Notice, ReportWritten, RunStarted
-from dutperf.query.figures import StoredFigure, figures_of, leading_figures
 from dutperf.report import write_report
 from dutperf.results import ResultsFile
+from dutperf.results.figures import Figure, figures_of, judged_words
 from dutperf.results.units import in_unit
 from dutperf.run.campaign_run import campaign_to_run, run_campaign
 from dutperf.run.local_executor import Surroundings
 from dutperf.simulation.fake_engine import FakeEngine, step
-from dutperf.tables.subject import subjects
+from dutperf.tables.subject import several_testbeds
 
 _LOG = logging.getLogger("dutperf")
 _PRESETS: dict[str, Preset] = {"quick": "quick", "standard": "standard"}
@@ -168,21 +168,20 @@ class Measured:
         found = self.figures()
         if len(found) > 1:
             raise InputError(
-                f"there are {len(found)} figures: {', '.join(map(_name, found))}",
+                f"there are {len(found)} figures: {', '.join(map(self._name, found))}",
                 "ask for one cell, or take figures() apart",
             )
         return found[0].value
 
-    def figures(self, name: str = "") -> list[StoredFigure]:
+    def figures(self, name: str = "") -> list[Figure]:
         """Those that the cells are known by, or all that are called ``name``.
 
         Raises:
             InputError: none is.
         """
-        cells = list(subjects(self.results))
+        every = [each for cell in self.results.cells for each in figures_of(cell)]
         if not name:
-            return [figure for cell in cells for figure in leading_figures(cell)]
-        every = [figure for cell in cells for figure in figures_of(cell)]
+            return [figure for figure in every if figure.leads]
         found = [figure for figure in every if figure.name == name]
         if not found:
             known = dict.fromkeys(figure.name for figure in every)
@@ -228,11 +227,17 @@ class Measured:
             value = figure.value
             if value is None or figure.limit not in limits or not holds(value, asked):
                 short.append(
-                    f"{_name(figure)}: found {_told(figure)}, asked for {words} "
+                    f"{self._name(figure)}: found {_told(figure)}, asked for {words} "
                     f"{in_unit(asked, figure.unit)}; {_verdict(figure)}"
                 )
         if short:
             raise AssertionError("\n".join([*short, f"report: {self.report}"]))
+
+    def _name(self, figure: Figure) -> str:
+        of = figure.result
+        which = f"{figure.name} {figure.direction}" if figure.unit == "ns" else ""
+        at = f"at {of.place}" if of.place and several_testbeds(self.results) else ""
+        return ", ".join(filter(None, (of.id, which, judged_words(of), at)))
 
 
 def in_figures_unit(bound: float | str, unit: Unit) -> float:
@@ -256,14 +261,7 @@ def in_figures_unit(bound: float | str, unit: Unit) -> float:
     raise InputError(f"{bound!r} is of another unit: the figure is in {unit}")
 
 
-def _name(figure: StoredFigure) -> str:
-    cell = figure.cell
-    which = f"{figure.name} {figure.direction}" if figure.unit == "ns" else ""
-    at = f"at {cell.testbed}" if cell.testbed else ""
-    return ", ".join(part for part in (cell.id, which, cell.judged, at) if part)
-
-
-def _told(figure: StoredFigure) -> str:
+def _told(figure: Figure) -> str:
     if figure.value is None:
         return "no valid figure"
     if math.isinf(figure.value):
@@ -271,12 +269,11 @@ def _told(figure: StoredFigure) -> str:
     return f"{_SIGNS[figure.limit]}{in_unit(figure.value, figure.unit)}"
 
 
-def _verdict(figure: StoredFigure) -> str:
+def _verdict(figure: Figure) -> str:
     """The verdict, and what led to it or to a bound."""
-    result = figure.cell.result
-    told = f"verdict {'invalid' if figure.absent == 'invalid' else figure.cell.state}"
-    if result and result.reasons:
-        told += f" ({', '.join(reason.message for reason in result.reasons)})"
-    if result and figure.limit == "lower" and result.bound_cause:
-        told += f", a lower bound ({result.bound_cause})"
+    told = f"verdict {figure.verdict}"
+    if reasons := figure.result.reasons:
+        told += f" ({', '.join(reason.message for reason in reasons)})"
+    if figure.bound_cause:
+        told += f", a lower bound ({figure.bound_cause})"
     return told

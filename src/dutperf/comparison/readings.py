@@ -3,92 +3,99 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from dutperf.catalogue import PROCEDURES, Unit
+from dutperf.catalogue import Unit
 from dutperf.charts.cells import CellView
-from dutperf.procedures.scalability import delay_samples, samples_of
+from dutperf.procedures.scalability import samples_of
 from dutperf.report.page import cells_of
 from dutperf.report.source import Source
-from dutperf.results import CellResult, Measure
+from dutperf.results.figures import Figure, cell_figure, figures_of
 from dutperf.results.rate_results import FindingKind
 from dutperf.stats import Sample
 from dutperf.tables import DOUBTS, Entry, Verdict
-from dutperf.tables.delay_tables import delay_entry
+from dutperf.tables.table_model import of_figure
+
+_NO_LEVEL: Sequence[FindingKind] = ("modes", "unstable")
+"""Repeats that scatter: ranks can still be compared."""
+_IN_TIME: Sequence[FindingKind] = ("shift", "drift")
+"""Repeats that depend on those before: nothing is known of their ranks."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """One figure of a cell.
+    """One figure of a cell, to be compared.
 
     Attributes:
-        name: which of several it is; empty: the cell's only one.
-        unit: of its samples.
-        shown: the figure as tables tell it.
+        cell: of whom.
+        figure: None: the run ended in the cell.
         samples: of its repeats; empty if ``why_not`` says why it cannot be compared.
-        is_missing: nothing was measured, or it is not proven.
-        unsettled: in some words why repeats depend on those before, if so.
-        doubt: in some words why they have no common value, if so.
         notes: what to know about it.
     """
 
-    name: str
-    unit: Unit
-    shown: Entry
+    cell: CellView
+    figure: Figure | None
     samples: tuple[Sample, ...] = ()
-    why_not: str = field(default="")
-    is_missing: bool = False
-    unsettled: str = ""
-    doubt: str = ""
+    why_not: str = ""
     notes: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """Which of several it is; empty: the cell's only one."""
+        return self.figure.of if self.figure else ""
+
+    @property
+    def unit(self) -> Unit:
+        """Of its samples."""
+        return self.figure.unit if self.figure else self.cell.unit or "fps"
+
+    @property
+    def shown(self) -> Entry:
+        """The figure as tables tell it."""
+        measured = self.figure if self.cell.measured else None
+        return of_figure(measured) if measured else Verdict(self.cell.state)
+
+    @property
+    def is_missing(self) -> bool:
+        """Nothing was measured, or it is not proven."""
+        return self.cell.state in ("open", "invalid")
+
+    @property
+    def unsettled(self) -> str:
+        """In some words why repeats depend on those before, if so."""
+        return self._doubt(_IN_TIME)
+
+    @property
+    def doubt(self) -> str:
+        """In some words why they have no common value, if so."""
+        return self._doubt(_NO_LEVEL)
+
+    def _doubt(self, kinds: Sequence[FindingKind]) -> str:
+        doubts = self.figure.doubts if self.figure else ()
+        return next((DOUBTS[kind] for kind in doubts if kind in kinds), "")
 
 
 def readings(cell: CellView) -> Iterator[Reading]:
     """Each figure; one of a cell that has none."""
     result = cell.result
-    unit: Unit = PROCEDURES[cell.procedure].unit if cell.procedure else "fps"
     if result is None:
-        why = "the run ended in it"
-        yield Reading("", unit, Verdict("open"), why_not=why, is_missing=True)
+        yield Reading(cell, None, why_not="the run ended in it")
     elif cell.state == "invalid":
         why = f"invalid: {result.reasons[0].message}" if result.reasons else "invalid"
-        yield Reading("", unit, Verdict("invalid"), why_not=why, is_missing=True)
-    elif cell.family == "fixed load":
-        yield from (_of_measure(cell, result, each) for each in result.measures)
+        yield Reading(cell, cell.found, why_not=why)
     else:
-        shown: Entry = cell.figure if cell.measured else Verdict(cell.state)
-        samples, why_not = samples_of(result)
-        if result.goals and not result.goals[0].regular:
-            samples, why_not = [], "its bounds are irregular (RFC 9971 4.6)"
-        found = Reading("", unit, shown, tuple(samples), why_not)
-        yield _with_doubts(result.doubts(), found)
+        compared = (cell_figure(result),) if result.points else figures_of(result)
+        yield from (_reading(cell, figure) for figure in compared)
 
 
-_NO_LEVEL = ("modes", "unstable")
-"""Repeats that scatter: ranks can still be compared."""
-_IN_TIME = ("shift", "drift")
-"""Repeats that depend on those before: nothing is known of their ranks."""
-
-
-def _with_doubts(kinds: Sequence[FindingKind], found: Reading) -> Reading:
+def _reading(cell: CellView, figure: Figure) -> Reading:
     """Nothing can be said of a figure that another one contradicts."""
-    if "contradiction" in kinds and not found.why_not:
-        found = replace(found, samples=(), why_not=DOUBTS["contradiction"])
-    unsettled = next((DOUBTS[kind] for kind in kinds if kind in _IN_TIME), "")
-    doubt = next((DOUBTS[kind] for kind in kinds if kind in _NO_LEVEL), "")
-    return replace(found, unsettled=unsettled, doubt=doubt)
-
-
-def _of_measure(cell: CellView, result: CellResult, measure: Measure) -> Reading:
-    samples: list[Sample] = []
-    why_not = "the tester's share in it is not stored"
-    if result.delays:
-        samples, why_not = delay_samples(result, result.delays, measure)
-    shown = delay_entry(cell, measure)
-    found = Reading(measure.words, "ns", shown, tuple(samples), why_not)
-    return _with_doubts(result.doubts(measure.words), found)
+    samples, why_not = samples_of(figure)
+    if "contradiction" in figure.doubts and not why_not:
+        samples, why_not = [], DOUBTS["contradiction"]
+    return Reading(cell, figure, tuple(samples), why_not)
 
 
 # A run that is compared, and their cells by what two runs have in common.

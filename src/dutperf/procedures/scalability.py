@@ -36,6 +36,7 @@ from dutperf.results import (
     MeasuredValue,
     RepeatResult,
 )
+from dutperf.results.figures import Figure, cell_figure, figures_of
 from dutperf.results.model import Scalability, ScalabilityPoint
 from dutperf.search import Resolution
 from dutperf.stats import Sample
@@ -47,12 +48,17 @@ from dutperf.stats import Sample
 # differences of delays (PDV, IPDV) are wrong by so much to either side.
 
 
-def samples_of(result: CellResult) -> tuple[list[Sample], str]:
-    """Of all repeats of what is no delay, or why there are none."""
-    if not result.repeats or any(repeat.value is None for repeat in result.repeats):
+def samples_of(figure: Figure) -> tuple[list[Sample], str]:
+    """Of all its repeats, or why there are none."""
+    result, stored = figure.result, figure.stored
+    if isinstance(stored, Measure):
+        return _of_delay(result, stored)
+    if result.goals and not result.goals[0].regular:
+        return [], "its bounds are irregular (RFC 9971 4.6)"
+    if not stored or any(repeat.value is None for repeat in stored):
         return [], "nothing passed" if result.verdict == "fail" else "no value"
     above = _resolution(result)
-    return [_sample(repeat, above) for repeat in result.repeats], ""
+    return [_sample(repeat, above) for repeat in stored], ""
 
 
 def _sample(repeat: RepeatResult, above: Callable[[float], float]) -> Sample:
@@ -69,9 +75,7 @@ def _resolution(result: CellResult) -> Callable[[float], float]:
     """
     if isinstance(result.cell.spec, FrameLossSpec | TeardownRateSpec):
         return lambda value: value
-    timed = result.recovery or result.outage
-    if timed:
-        within_ns = timed.within_ns
+    if (within_ns := result.within_ns) is not None:
         return lambda value: value + within_ns
     spec, stateful = result.cell.spec, result.cell.stateful
     if isinstance(spec, TableCapacitySpec) and stateful:
@@ -86,14 +90,13 @@ def _resolution(result: CellResult) -> Callable[[float], float]:
     return lambda value: value + width
 
 
-def delay_samples(
-    result: CellResult, known: DelayRecord, measure: Measure
-) -> tuple[list[Sample], str]:
-    """Of all repeats of a delay, or why there are none."""
+def _of_delay(result: CellResult, measure: Measure) -> tuple[list[Sample], str]:
+    if result.delays is None:
+        return [], "the tester's share in it is not stored"
     samples = [
-        _delay_sample(result, known, measure, figure)
-        for figure in measure.repeats
-        if figure.value is not None or figure.absent == "lost"
+        _delay_sample(result, result.delays, measure, told)
+        for told in measure.repeats
+        if told.value is not None or told.absent == "lost"
     ]
     if not samples:
         return [], "nothing arrived that it could be taken from"
@@ -103,22 +106,22 @@ def delay_samples(
 
 
 def _delay_sample(
-    result: CellResult, known: DelayRecord, measure: Measure, figure: MeasuredValue
+    result: CellResult, known: DelayRecord, measure: Measure, told: MeasuredValue
 ) -> Sample:
     """Infinite where too much was lost; an upper bound may be next to nothing.
 
     A delay that is none has no more than a small part of the tester's.
     """
-    if figure.value is None:
+    if told.value is None:
         return Sample(math.inf, math.inf, math.inf)
-    value = figure.value
+    value = told.value
     share_ns = float(known.usual_bound_ns or known.bound_ns)
     if not isinstance(result.cell.spec, IpdvSpec):
         share_ns = min(share_ns, NO_SMALL_PART * value)
     above_ns = share_ns if isinstance(result.cell.spec, PdvSpec | IpdvSpec) else 0.0
-    if figure.below_ns is not None:
-        return Sample(value, 0.0, max(value, figure.below_ns) + above_ns, "upper")
-    if figure.at_most:
+    if told.below_ns is not None:
+        return Sample(value, 0.0, max(value, told.below_ns) + above_ns, "upper")
+    if told.at_most:
         return Sample(value, 0.0, value + above_ns, "upper")
     below_ns = share_ns + (measure.rounding_ns or 0.0)
     return Sample(value, min(value, max(0.0, value - below_ns)), value + above_ns)
@@ -303,32 +306,26 @@ def _values(cell: CellResult) -> Iterator[_Value]:
     valid = cell.verdict != "invalid"
     known = PROCEDURES[cell.procedure]
     if known.value:
-        samples = _samples(cell) if valid else ()
         averaged = known.statistic == "average"
         value = cell.median if valid else None
+        samples = _samples(cell_figure(cell)) if valid else ()
         yield _Value(cell, known.value, value, samples, averaged)
         return
     streams = {measure.stream for measure in cell.measures}
-    for measure in cell.measures:
+    for figure in figures_of(cell):
+        measure = figure.stored
+        if not isinstance(measure, Measure):
+            continue
         stream = f", {measure.stream}" if len(streams) > 1 else ""
         name = f"{measure.name}, {measure.direction}{stream}"
         value = measure.result.value if valid else None
-        samples = _of_delay(cell, measure) if valid else ()
+        samples = _samples(figure) if valid else ()
         yield _Value(cell, name, value, samples, measure.summary == "mean")
 
 
-def _samples(cell: CellResult) -> tuple[stats.Sample, ...]:
+def _samples(figure: Figure) -> tuple[stats.Sample, ...]:
     """None where no single figure stands for all repeats."""
-    irregular = bool(cell.goals) and not cell.goals[0].regular
-    if irregular or cell.doubts():
-        return ()
-    return tuple(samples_of(cell)[0])
-
-
-def _of_delay(cell: CellResult, measure: Measure) -> tuple[stats.Sample, ...]:
-    if cell.delays is None or cell.doubts(measure.words):
-        return ()
-    return tuple(delay_samples(cell, cell.delays, measure)[0])
+    return () if figure.doubts else tuple(samples_of(figure)[0])
 
 
 def _rate_fps(cell: CellResult) -> float | None:

@@ -6,20 +6,16 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
+from dutperf.catalogue import Unit
 from dutperf.protocol.base import DirectionName, Side
 from dutperf.protocol.result_messages import BesideResult, Histogram, StreamResult
-from dutperf.query.figures import (
-    StoredFigure,
-    device_of,
-    figures_of,
-    leading_figures,
-    stored_cells,
-)
 from dutperf.report.source import Source, TestbedRecord
 from dutperf.results import CellResult, Environment, PortRecord, TrialRecord
+from dutperf.results.figures import Figure, figures_of
 from dutperf.results.rate_results import BesideCount, ManagementCount
 from dutperf.stats import histogram_median, histogram_percentile, merged_histogram
 from dutperf.tables import Subject
+from dutperf.tables.subject import trials_by_cell
 from dutperf.visible import visible_json
 
 Row = dict[str, object]
@@ -55,6 +51,26 @@ def rows_of(source: Source) -> dict[str, list[Row]]:
     }
 
 
+def stored_cells(source: Source) -> list[Subject]:
+    """Those with a result, with their own trials."""
+    trials = trials_by_cell(source.trials)
+    return [
+        Subject(
+            cell.id,
+            device_of(source, cell.place),
+            cell.procedure,
+            cell,
+            tuple(trials.get(cell.id, ())),
+        )
+        for cell in source.cells
+    ]
+
+
+def device_of(source: Source, place: str | None) -> str:
+    """The name of a lab or testbed; a run with one says it once."""
+    return (place or "") if source.several else source.testbeds[0].name
+
+
 def moment(stamp: str) -> datetime | None:
     """An ISO 8601 time stamp as UTC without a zone; None: it is none."""
     try:
@@ -67,11 +83,9 @@ def moment(stamp: str) -> datetime | None:
 def _results(source: Source, cell: Subject) -> Iterator[Row]:
     if cell.result is None:
         return
-    leading = list(leading_figures(cell))
     same = _asked(cell) | _of_cell(cell, cell.result) | {"_begun": source.created_at}
-    for figure in figures_of(cell):
-        told: Row = {"_leads": figure in leading}
-        yield told | same | _figure(figure) | _beside(figure, cell.result)
+    for figure in figures_of(cell.result):
+        yield same | _figure(figure) | _beside(figure)
 
 
 def _asked(cell: Subject) -> Row:
@@ -110,11 +124,8 @@ def _of_cell(cell: Subject, result: CellResult) -> Row:
     }
 
 
-def _figure(figure: StoredFigure) -> Row:
-    cell = figure.cell
-    cause = cell.result.bound_cause if cell.result else None
-
-    def in_unit(unit: str) -> float | None:
+def _figure(figure: Figure) -> Row:
+    def in_unit(unit: Unit) -> float | None:
         return figure.value if figure.unit == unit else None
 
     return {
@@ -131,20 +142,22 @@ def _figure(figure: StoredFigure) -> Row:
         "capacity_connections": in_unit("connections"),
         "_unit": figure.unit,
         "_value": figure.value,
+        "_leads": figure.leads,
         "bound": figure.limit,
-        "bound_cause": cause if figure.limit == "lower" else None,
-        "verdict": "invalid" if figure.absent == "invalid" else cell.state,
+        "bound_cause": figure.bound_cause,
+        "verdict": figure.verdict,
         "interval_lower": figure.interval("interval_lower"),
         "interval_upper": figure.interval("interval_upper"),
         "dispersion_percent": figure.dispersion_percent,
         "repeats": list(figure.repeats),
-        "repeats_at_least": figure.at_least,
+        "repeats_at_least": figure.repeats_at_least,
     }
 
 
-def _beside(figure: StoredFigure, result: CellResult) -> Row:
+def _beside(figure: Figure) -> Row:
     """In the figure's directions; none where nothing was beside the stream."""
-    own = [c for c in result.beside if figure.direction in ("both", c.direction)]
+    counts = figure.result.beside
+    own = [c for c in counts if figure.direction in ("both", c.direction)]
 
     def frames(of: Callable[[BesideCount], int]) -> int | None:
         return sum(map(of, own)) if own else None

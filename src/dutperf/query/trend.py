@@ -14,11 +14,11 @@ from typing import NamedTuple
 from dutperf import stats
 from dutperf.catalogue import Unit
 from dutperf.query.change_points import LEAST_RUNS, change_points
-from dutperf.query.figures import Limit
 from dutperf.query.places import Notify
 from dutperf.query.reader import bounded
 from dutperf.query.run_index import indexed, rows_in
 from dutperf.query.views import RESULTS
+from dutperf.results.figures import Limit
 
 _FREE = ("seed", "max_load_fps", "max_load_is", "rate_fps", "phase1_rate")
 """Settings that may be others in each run: drawn, or found."""

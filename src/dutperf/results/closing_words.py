@@ -17,6 +17,7 @@ from typing import Any
 from dutperf.model.procedure_keys import TimedStreamKeys
 from dutperf.protocol.result_messages import Reason
 from dutperf.results.details import Measure
+from dutperf.results.figures import cell_figure
 from dutperf.results.model import CellResult, NotMeasured
 from dutperf.results.rate_results import (
     Bound,
@@ -386,12 +387,12 @@ def _value(cell: CellResult, words: Words) -> str:
 
 
 def _figure(cell: CellResult, words: Words) -> str:
-    if cell.median is None:
+    found = cell_figure(cell)
+    if found.value is None:
         return "infinite"
-    timed = cell.recovery or cell.outage
-    if cell.median == 0 and timed:
-        return f"less than {duration(timed.within_ns, _DELAY_DIGITS)}"
-    return f"{_sign(cell.bound, words)}{in_unit(cell.median, cell.unit)}"
+    if found.limit == "below":
+        return f"less than {duration(found.value, _DELAY_DIGITS)}"
+    return f"{_sign(cell.bound, words)}{in_unit(found.value, cell.unit)}"
 
 
 def _sign(bound: Bound, words: Words) -> str:

@@ -202,6 +202,12 @@ class CellResult(Stored):
         """Of its procedure."""
         return PROCEDURES[self.procedure].family
 
+    @property
+    def within_ns(self) -> float | None:
+        """How much longer a time may be than is told, at most."""
+        timed = self.recovery or self.outage
+        return timed.within_ns if timed else None
+
     def doubts(self, what: str = "") -> list[FindingKind]:
         """What leaves a figure no value that all its repeats have, the worst first.
 

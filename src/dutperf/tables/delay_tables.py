@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from dutperf.results import FrameCount, Measure
+from dutperf.results.figures import Figure, figures_of
 from dutperf.tables.result_tables import TRAFFIC, TRIAL_TIME, title
 from dutperf.tables.subject import Subject
 from dutperf.tables.table_model import (
@@ -20,8 +21,8 @@ from dutperf.tables.table_model import (
     Verdict,
     count,
     delay,
-    duration,
     heads,
+    of_figure,
     rows,
 )
 
@@ -32,7 +33,12 @@ class _Line(NamedTuple):
     cell: Subject
     direction: str
     stream: str
-    measures: tuple[Measure, ...]
+    figures: tuple[Figure, ...]
+
+    @property
+    def measures(self) -> list[Measure]:
+        """As they are stored."""
+        return [f.stored for f in self.figures if isinstance(f.stored, Measure)]
 
 
 def delay_table(key: str, cells: Sequence[Subject], samples: str = "frames") -> Table:
@@ -123,11 +129,12 @@ def frames_table(cell: Subject) -> Table:
 
 
 def _lines(cell: Subject) -> Iterator[_Line]:
-    streams: dict[tuple[str, str], list[Measure]] = {}
-    for measure in cell.result.measures if cell.result and cell.measured else []:
-        streams.setdefault((measure.direction, measure.stream), []).append(measure)
-    for (direction, stream), measures in streams.items():
-        yield _Line(cell, direction, stream, tuple(measures))
+    streams: dict[tuple[str, str], list[Figure]] = {}
+    measured = cell.result if cell.measured else None
+    for figure in figures_of(measured) if measured and measured.measures else ():
+        streams.setdefault((figure.direction, figure.stream), []).append(figure)
+    for (direction, stream), figures in streams.items():
+        yield _Line(cell, direction, stream, tuple(figures))
     if not streams:
         yield _Line(cell, cell.ways, "", ())
 
@@ -158,19 +165,8 @@ def _quantity(measure: Measure, repeated: bool) -> Columns[_Line]:
 
 
 def _figure(line: _Line, name: str) -> Entry:
-    found = next((m for m in line.measures if m.name == name), None)
-    return NONE if found is None else delay_entry(line.cell, found)
-
-
-def delay_entry(cell: Subject, measure: Measure) -> Entry:
-    """Its figure; without a value that all repeats have from the least to the most."""
-    if cell.doubt_of(measure.words) and measure.spread:
-        return Span(_end(measure.spread.minimum), _end(measure.spread.maximum))
-    return delay(measure.result)
-
-
-def _end(delay_ns: float | None) -> Value:
-    return Value(absent="lost") if delay_ns is None else duration(delay_ns, 4)
+    found = next((f for f in line.figures if f.name == name), None)
+    return NONE if found is None else of_figure(found)
 
 
 def _ends(line: _Line, name: str) -> Entry:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
-from dutperf.catalogue import PROCEDURES, Family, Procedure, ProcedureName
+from dutperf.catalogue import PROCEDURES, Family, Procedure, ProcedureName, Unit
 from dutperf.model.cell import Cell
 from dutperf.model.rate_specs import RateSearchKeys
-from dutperf.model.specs import LatencySpec, ProcedureSpec
+from dutperf.model.specs import ProcedureSpec
 from dutperf.model.stateful_keys import Stateful
 from dutperf.model.traffic import Traffic
 from dutperf.protocol.base import DirectionName
@@ -22,19 +23,25 @@ from dutperf.results import (
     Spread,
     SpreadFigure,
     TrialRecord,
-    overall,
+)
+from dutperf.results.figures import (
+    Figure,
+    cell_figure,
+    criterion_words,
+    judged_words,
+    state_of,
 )
 from dutperf.results.rate_results import Derived, FindingKind
 from dutperf.results.units import whole
 from dutperf.tables.table_model import (
     NONE,
-    TIME_DIGITS,
     Span,
     State,
     Value,
     count,
-    duration,
     number,
+    of_figure,
+    of_spread,
     percent,
 )
 
@@ -70,19 +77,15 @@ class Subject:
     result: CellResult | None
     trials: tuple[TrialRecord, ...]
 
+    @cached_property
+    def found(self) -> Figure | None:
+        """What stands for the whole of it; None if the run ended in it."""
+        return cell_figure(self.result) if self.result else None
+
     @property
     def state(self) -> State:
-        """The verdict; a delay has no median when it is infinite: a result, too."""
-        if self.result is None:
-            return "open"
-        known = self.result.median is not None
-        known |= any(measure.count for measure in self.result.measures)
-        verdict = self.result.verdict
-        if verdict != "pass":
-            return verdict
-        if not known:
-            return "invalid"
-        return "doubtful" if self.doubt else "pass"
+        """The verdict on it."""
+        return state_of(self.result) if self.result else "open"
 
     @property
     def measured(self) -> bool:
@@ -202,35 +205,13 @@ class Subject:
     @property
     def judged(self) -> str:
         """What makes the result another one than the RFC's, in words."""
-        spec, result = self.spec, self.result
-        timeout_ms, lost_percent = self._criterion
-        found = []
-        if isinstance(spec, LatencySpec) and spec.rfc2544_latency:
-            found.append("one tagged frame")
-        if timeout_ms:
-            found.append(f"frames within {timeout_ms:.12g} ms")
-        if lost_percent:
-            found.append(f"losing up to {lost_percent:.12g} %")
-        if isinstance(spec, RateSearchKeys) and spec.verify_trials:
-            found.append(f"losses verified by {spec.verify_trials} trials")
-        if result and result.verified_by:
-            found.append(f"losses verified by up to {result.verified_by} trials")
-        goals = result.goals if result else []
-        found += [g.name for g in goals[:1] if g.loss_ratio or g.exceed_ratio]
-        return ", ".join(found)
-
-    @property
-    def _criterion(self) -> tuple[float, float]:
-        """From when on a frame is lost, in ms, and percent lost that pass; 0: none."""
-        if self.spec:
-            late_ms = getattr(self.spec, "frame_timeout_ms", None)
-            percent_lost = getattr(self.spec, "loss_tolerance_percent", None)
-            return late_ms or 0.0, percent_lost or 0.0
+        if self.result:
+            return judged_words(self.result)
         if not self.trials:
-            return 0.0, 0.0
+            return ""
         request = self.trials[0].request
         timeout_ms = (request.frame_timeout_ns or 0) / 1e6
-        return timeout_ms, request.loss_tolerance_ppb / 1e7
+        return ", ".join(criterion_words(timeout_ms, request.loss_tolerance_ppb / 1e7))
 
     @property
     def frames(self) -> str:
@@ -311,18 +292,12 @@ class Subject:
     @property
     def figure(self) -> Value | Span:
         """The same as its unit wants it; of a doubtful one from least to most."""
-        if self.doubt and self.spread:
-            return Span(self.of_spread("minimum"), self.of_spread("maximum"))
-        within_ns = self.within_ns
-        if self.median == 0 and within_ns:
-            return replace(duration(within_ns, TIME_DIGITS), bound="below")
-        return self.in_unit(self.median, lower=self.is_bound)
+        return of_figure(self.found) if self.found and self.measured else NONE
 
     @property
     def within_ns(self) -> float | None:
         """How much longer a time may be than is told, at most."""
-        timed = self.result and (self.result.recovery or self.result.outage)
-        return timed.within_ns if timed else None
+        return self.result.within_ns if self.result else None
 
     @property
     def derived(self) -> dict[str, Derived]:
@@ -336,14 +311,6 @@ class Subject:
         known = self.result if self.median is not None else None
         return bool(known and known.bound)
 
-    def in_unit(self, value: float | None, *, lower: bool = False) -> Value:
-        """A rate, a share, a time or a number of connections."""
-        if self.family == "load over time":
-            told = duration(value, TIME_DIGITS)
-            return replace(told, bound="lower" if lower else None)
-        of = percent if self.unit == "percent" else count
-        return of(value, "lower" if lower else None)
-
     @property
     def known(self) -> Procedure | None:
         """What the catalogue says of its procedure; None: the run has not told it."""
@@ -355,7 +322,7 @@ class Subject:
         return self.known.family if self.known else ""
 
     @property
-    def unit(self) -> str:
+    def unit(self) -> Unit | Literal[""]:
         """Of its figures."""
         return self.known.unit if self.known else ""
 
@@ -401,18 +368,14 @@ class Subject:
     @property
     def spread(self) -> Spread | None:
         """As stored; of one that is none, of its repeats."""
-        if self.result is None or not self.measured:
-            return None
-        valid = [r for r in self.result.repeats if r.verdict != "invalid"]
-        return self.result.spread or overall(valid).spread
+        return self.found.spread if self.found else None
 
     def of_spread(self, name: SpreadFigure) -> Value:
         """One figure of all repeats, in the cell's unit; one has no percentiles."""
         spread = self.spread
         if spread is None or (spread.count == 1 and name.startswith("percentile")):
             return NONE
-        lower = name in spread.lower_bounds
-        return self.in_unit(getattr(spread, name), lower=lower)
+        return of_spread(spread, name, self.unit)
 
     @property
     def dispersion(self) -> Value:
@@ -422,18 +385,7 @@ class Subject:
     @property
     def doubt(self) -> str:
         """In three words why its first figure is not that of all repeats, if so."""
-        result = self.result
-        if result is None:
-            return ""
-        if result.measures:
-            first = result.measures[0].name
-            own = (m for m in result.measures if m.name == first)
-            return next(filter(None, (self.doubt_of(m.words) for m in own)), "")
-        return self.doubt_of()
-
-    def doubt_of(self, what: str = "") -> str:
-        """The same; ``what``: of several figures which, as findings call it."""
-        doubts = self.result.doubts(what) if self.result else []
+        doubts = self.found.doubts if self.found else ()
         return DOUBTS[doubts[0]] if doubts else ""
 
     @property

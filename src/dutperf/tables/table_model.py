@@ -9,10 +9,12 @@ from dataclasses import dataclass, field, replace
 from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Context
 from typing import Literal, TypeVar
 
-from dutperf.results import Bound, MeasuredValue, result_word
+from dutperf.catalogue import Unit
+from dutperf.results import MeasuredValue, result_word
 from dutperf.results import units as words
 from dutperf.results.details import Absent
-from dutperf.results.rate_results import Derived
+from dutperf.results.figures import Figure, Limit
+from dutperf.results.rate_results import Derived, Spread, SpreadFigure
 from dutperf.visible import visible
 
 # Figures as tables tell them: digits and units are chosen here, once.
@@ -35,7 +37,7 @@ class Style:
     """
 
     absent: Mapping[Absent | None, str]
-    bounds: Mapping[Literal["lower", "upper", "below"] | None, str]
+    bounds: Mapping[Limit, str]
     minus: str
     space: str
     micro: str
@@ -52,7 +54,7 @@ class Value:
 
     digits: str = ""
     unit: str = ""
-    bound: Literal["lower", "upper", "below"] | None = None
+    bound: Limit = None
     absent: Absent | None = None
     exact: float | None = field(default=None, compare=False)
 
@@ -102,9 +104,7 @@ Entry = Value | Span | Verdict | str
 NONE = Value()
 
 
-def count(
-    value: float | None, bound: Literal["lower", "upper"] | None = None, unit: str = ""
-) -> Value:
+def count(value: float | None, bound: Limit = None, unit: str = "") -> Value:
     """A rate or a number of things: thousands separated, no decimals unless small."""
     if value is None:
         return NONE
@@ -120,7 +120,7 @@ def number(value: object, digits: int = 6) -> Value:
     return NONE
 
 
-def percent(value: float | None, bound: Bound = None, digits: int = 6) -> Value:
+def percent(value: float | None, bound: Limit = None, digits: int = 6) -> Value:
     """A share: frames are counted, so a small loss never reads as none.
 
     Nor does what is below 100 % ever read as all.
@@ -156,12 +156,38 @@ def delay(figure: MeasuredValue) -> Value:
     """Four digits, as fine as the buckets of a histogram; or why there is none."""
     if figure.value is None:
         return Value(absent=figure.absent)
-    if math.isinf(figure.value):
-        return Value(absent="lost")
     if figure.below_ns is not None:
-        return replace(duration(figure.below_ns, 4), bound="below")
-    bound: Literal["upper"] | None = "upper" if figure.at_most else None
-    return replace(duration(figure.value, 4), bound=bound)
+        return in_unit(figure.below_ns, "ns", "below")
+    return in_unit(figure.value, "ns", "upper" if figure.at_most else None)
+
+
+def in_unit(value: float, unit: Unit | Literal[""], bound: Limit = None) -> Value:
+    """A rate, a share, a time or a number of connections."""
+    if math.isinf(value):
+        return Value(absent="lost")
+    if unit == "ns":
+        return replace(duration(value, TIME_DIGITS), bound=bound)
+    return percent(value, bound) if unit == "percent" else count(value, bound)
+
+
+def of_figure(figure: Figure) -> Value | Span:
+    """As its unit wants it; without a value that all repeats have their range."""
+    if figure.doubts and figure.spread:
+        low, high = (
+            of_spread(figure.spread, end, figure.unit) for end in ("minimum", "maximum")
+        )
+        return Span(low, high)
+    if figure.value is None:
+        return Value(absent=figure.absent)
+    return in_unit(figure.value, figure.unit, figure.limit)
+
+
+def of_spread(spread: Spread, name: SpreadFigure, unit: Unit | Literal[""]) -> Value:
+    """One figure of all repeats; an end that is not known is that of what was lost."""
+    value: float | None = getattr(spread, name)
+    if value is None:
+        return Value(absent="lost") if name in ("minimum", "maximum") else NONE
+    return in_unit(value, unit, "lower" if name in spread.lower_bounds else None)
 
 
 T = TypeVar("T")
