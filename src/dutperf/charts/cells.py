@@ -15,7 +15,6 @@ from dutperf.results import (
     GoalResult,
     LoadPoint,
     Measure,
-    TimeoutLoss,
     TrialRecord,
     limit_words,
     settled_words,
@@ -23,40 +22,8 @@ from dutperf.results import (
 )
 from dutperf.results.words import beside_sentence, management_sentence, received_figure
 from dutperf.tables import State, Subject, state_word
-from dutperf.tables.table_model import delay
 
 # Measured delays of a cell: every quantity of every stream, with its repeats.
-
-
-@dataclass(frozen=True)
-class MeasureView:
-    """One quantity of one stream; a number, or why there is none."""
-
-    measure: Measure
-
-    @property
-    def name(self) -> str:
-        """For example TL."""
-        return self.measure.name
-
-    @property
-    def result(self) -> str:
-        """The median or mean of the repeats."""
-        return shown(delay(self.measure.result))
-
-    @property
-    def repeats(self) -> list[str]:
-        """The figure of each repeat."""
-        return [shown(delay(figure)) for figure in self.measure.repeats]
-
-    @property
-    def taken_from(self) -> list[tuple[str, str]]:
-        """Of each repeat: how many samples, and how many of them were lost, if any."""
-        measure = self.measure
-        return [
-            (whole(samples), f"{whole(lost)} lost" if lost else "")
-            for samples, lost in zip(measure.samples, measure.lost, strict=True)
-        ]
 
 
 @dataclass(frozen=True)
@@ -65,7 +32,7 @@ class StreamMeasures:
 
     direction: str
     stream: str
-    measures: tuple[MeasureView, ...]
+    measures: tuple[Measure, ...]
 
     def named(self, several: bool) -> str:
         """The direction, and the stream where there are ``several``."""
@@ -74,11 +41,11 @@ class StreamMeasures:
 
 def by_stream(result: CellResult) -> list[StreamMeasures]:
     """The measures of a cell, those of each stream together."""
-    found: dict[tuple[str, str], list[MeasureView]] = {}
+    found: dict[tuple[str, str], list[Measure]] = {}
     for measure in result.measures:
         place = (measure.direction, measure.stream)
-        found.setdefault(place, []).append(MeasureView(measure))
-    return [StreamMeasures(*place, tuple(views)) for place, views in found.items()]
+        found.setdefault(place, []).append(measure)
+    return [StreamMeasures(*place, tuple(of)) for place, of in found.items()]
 
 
 def quantities(results: Sequence[CellResult]) -> dict[str, str]:
@@ -107,22 +74,6 @@ BADGES: dict[State, Badge] = {
     "invalid": INVALID,
     "open": OPEN,
 }
-
-
-@dataclass(frozen=True)
-class CurvePoint:
-    """One load of a frame loss curve; ``loss_percent`` is null if it is not valid.
-
-    ``of``: what 100 % is, in words.
-    """
-
-    load_percent: float
-    load_fps: int
-    loss_percent: float | None
-    timeouts: tuple[TimeoutLoss, ...] = ()
-    of: str = "load"
-    lossy_repeats: int = 0
-    repeats: int = 1
 
 
 @dataclass(frozen=True)
@@ -216,12 +167,15 @@ class CellView(Subject):
         )
 
     @property
-    def curve(self) -> list[CurvePoint]:
+    def curve(self) -> list[LoadPoint]:
         """The points of a frame loss curve, by rising load."""
         points = self.result.points if self.result else []
-        ordered = sorted(points, key=lambda point: point.load_percent)
-        of = "load" if self.throughput_fps is None else "of the throughput"
-        return [_curve_point(point, of) for point in ordered]
+        return sorted(points, key=lambda point: point.load_percent)
+
+    @property
+    def of_load(self) -> str:
+        """What 100 % of such a load is, in words."""
+        return "load" if self.throughput_fps is None else "of the throughput"
 
     @property
     def parameters(self) -> list[tuple[str, str]]:
@@ -316,19 +270,6 @@ def open_cell(
     """
     testbed = (first.place or "") if several else ""
     return CellView(first.cell, testbed, first.procedure or "", None, trials)
-
-
-def _curve_point(point: LoadPoint, of: str) -> CurvePoint:
-    valid = any(repeat.verdict != "invalid" for repeat in point.repeats)
-    return CurvePoint(
-        load_percent=point.load_percent,
-        load_fps=point.load_fps,
-        loss_percent=point.loss_percent if valid else None,
-        timeouts=tuple(point.timeouts),
-        of=of,
-        lossy_repeats=point.lossy_repeats,
-        repeats=len(point.repeats),
-    )
 
 
 def _parameter(value: str | float | None) -> str:

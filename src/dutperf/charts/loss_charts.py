@@ -96,7 +96,7 @@ def _line(index: int, cell: CellView) -> Trace:
         "loads": [(point.load_fps, point.load_percent) for point in cell.curve],
         "connectgaps": False,
         "cliponaxis": False,
-        "customdata": [[p.load_fps, p.load_percent, p.of] for p in cell.curve],
+        "customdata": [[p.load_fps, p.load_percent, cell.of_load] for p in cell.curve],
         "hovertemplate": "%{customdata[1]:.4g} % %{customdata[2]} "
         "(%{customdata[0]:,d} fps per direction)"
         + Markup("<br>loss %{y:.4g} %")

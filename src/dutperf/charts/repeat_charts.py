@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dutperf.charts.cells import CellView, MeasureView
+from dutperf.charts.cells import CellView
 from dutperf.charts.chart import (
     BOUND_SYMBOL,
     Chart,
@@ -17,8 +17,9 @@ from dutperf.charts.chart import (
     numbers,
 )
 from dutperf.charts.delay_charts import look_of
-from dutperf.charts.text import AT_LEAST, delay_ns, whole
-from dutperf.results import CellResult, Finding, ValueGroup
+from dutperf.charts.text import AT_LEAST, delay_ns, shown, whole
+from dutperf.results import CellResult, Finding, Measure, ValueGroup
+from dutperf.tables.table_model import delay
 
 _FEW = 3
 _ROW_PX = 34
@@ -35,36 +36,35 @@ def repeats_chart(cell: CellView, number: int) -> Chart | None:
     None if there are too few to show a spread.
     """
     rows = [
-        (stream.named(_several(cell)), stream.direction, view)
+        (stream.named(_several(cell)), stream.direction, measure)
         for stream in cell.measures
-        for view in stream.measures
+        for measure in stream.measures
     ]
-    known = [
-        f.value for _, _, v in rows for f in v.measure.repeats if f.value is not None
-    ]
+    known = [f.value for _, _, m in rows for f in m.repeats if f.value is not None]
     if len(known) < _FEW * len(rows) or not rows:
         return None
     place, axis = _axis(known)
-    names = list(dict.fromkeys(view.name for _, _, view in rows))
+    names = list(dict.fromkeys(measure.name for _, _, measure in rows))
     rows.sort(key=lambda row: names.index(row[2].name))
     data: list[Trace] = []
-    for name, direction, view in rows:
-        label = f"{view.name}, {name}"
-        data += [_dots(label, direction, view, place), _result(label, view, place)]
+    for name, direction, measure in rows:
+        label = f"{measure.name}, {name}"
+        dots = _dots(label, direction, measure, place)
+        data += [dots, _result(label, measure, place)]
     figure: Figure = {
         "height": _ROW_PX * len(rows) + _FOOT_PX,
         "showlegend": False,
         "xaxis": axis,
         "yaxis": {
             "type": "category",
-            "categoryarray": [f"{view.name}, {name}" for name, _, view in rows],
+            "categoryarray": [f"{m.name}, {name}" for name, _, m in rows],
             "range": [len(rows) - 0.4, -0.6],
             "showgrid": True,
             "showline": False,
             "ticks": "",
         },
     }
-    words = "; ".join(f"{v.name}, {name}: {v.result}" for name, _, v in rows)
+    words = "; ".join(f"{m.name}, {name}: {_told(m)}" for name, _, m in rows)
     return Chart(f"repeats-{number}", f"Repeats of {cell.title}: {words}", data, figure)
 
 
@@ -151,9 +151,9 @@ def _axis(known: Sequence[float]) -> tuple[Callable[[float], float], Figure]:
 
 
 def _dots(
-    label: str, direction: str, view: MeasureView, place: Callable[[float], float]
+    label: str, direction: str, measure: Measure, place: Callable[[float], float]
 ) -> Trace:
-    figures = [f for f in enumerate(view.measure.repeats, 1) if f[1].value is not None]
+    figures = [f for f in enumerate(measure.repeats, 1) if f[1].value is not None]
     return {
         "type": "scatter",
         "mode": "markers",
@@ -171,8 +171,8 @@ def _dots(
     }
 
 
-def _result(label: str, view: MeasureView, place: Callable[[float], float]) -> Trace:
-    value = view.measure.result.value
+def _result(label: str, measure: Measure, place: Callable[[float], float]) -> Trace:
+    value = measure.result.value
     return {
         "type": "scatter",
         "mode": "markers",
@@ -184,9 +184,11 @@ def _result(label: str, view: MeasureView, place: Callable[[float], float]) -> T
             "color": "var(--ink)",
             "line": {"width": 2.5, "color": "var(--ink)"},
         },
-        "hovertext": [f"{view.measure.summary}: {view.result}"],
+        "hovertext": [f"{measure.summary}: {_told(measure)}"],
         "hoverinfo": "text",
-        **numbers(
-            view.measure.summary, "ns", "of", xs=[] if value is None else [value]
-        ),
+        **numbers(measure.summary, "ns", "of", xs=[] if value is None else [value]),
     }
+
+
+def _told(measure: Measure) -> str:
+    return shown(delay(measure.result))

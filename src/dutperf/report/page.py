@@ -61,6 +61,7 @@ from dutperf.standards import Deviation
 from dutperf.tables import Column, Verdict
 from dutperf.tables.rate_tables import rate_rows
 from dutperf.tables.scalability_tables import growths
+from dutperf.tables.table_model import delay
 from dutperf.visible import visible
 
 # What the testbed's hooks did and printed around each trial.
@@ -407,6 +408,7 @@ def environment() -> jinja2.Environment:
         shown=text.shown,
         stacked=stacked,
         role=lambda trial: ROLES[trial.role],
+        told_delay=lambda value: text.shown(delay(value)),
         totals=totals,
         totals_by_stream=totals_by_stream,
         verdict=verdict,

@@ -11,8 +11,6 @@ from dutperf.charts.cells import (
     INVALID,
     MEASURED,
     CellView,
-    CurvePoint,
-    MeasureView,
 )
 from dutperf.charts.text import (
     AT_LEAST,
@@ -27,11 +25,19 @@ from dutperf.charts.text import (
     whole,
 )
 from dutperf.procedures.measurements import METHODS
-from dutperf.results import GoalResult, Spread, SpreadFigure, highest_clean, limit_words
+from dutperf.results import (
+    GoalResult,
+    LoadPoint,
+    Measure,
+    Spread,
+    SpreadFigure,
+    highest_clean,
+    limit_words,
+)
 from dutperf.results.closing_words import DOUBTS
 from dutperf.results.rate_results import Finding
 from dutperf.results.words import RECEIVED
-from dutperf.tables.table_model import derived
+from dutperf.tables.table_model import delay, derived
 
 _SURE_PERCENT = 95
 _SEVERAL = 2
@@ -95,9 +101,9 @@ def _doubtful(cell: CellView) -> Headline:
     why = sentence(cell.doubt)
     if cell.family == "fixed load":
         worst, where = _worst(cell)
-        told = plural(worst.measure.count, "repeat")
-        if worst.measure.spread:
-            told += f": {_ends(worst.measure.spread, 'minimum', 'maximum')}"
+        told = plural(worst.count, "repeat")
+        if worst.spread:
+            told += f": {_ends(worst.spread, 'minimum', 'maximum')}"
         return Headline(why, "", f"{where}.", told)
     has_unit = cell.family not in ("load over time", "load sweep")
     unit = f"{NBSP}{cell.unit}" if has_unit else ""
@@ -222,9 +228,9 @@ def _without_result(cell: CellView) -> Headline:
 
 def _frame_loss(cell: CellView) -> Headline:
     curve = cell.curve
-    at = f"Lost at {_load(curve[-1])}" if curve else "Lost at the highest load"
+    at = f"Lost at {_load(cell, curve[-1])}" if curve else "Lost at the highest load"
     value, unit = percent(cell.median).split(NBSP)
-    return Headline(value, unit, "; ".join((at, *_clean_part(curve))) + ".")
+    return Headline(value, unit, "; ".join((at, *_clean_part(cell))) + ".")
 
 
 def _time(cell: CellView) -> Headline:
@@ -252,7 +258,7 @@ def _delay(cell: CellView) -> Headline:
     streams = cell.measures
     several = any(stream.stream != "foreground" for stream in streams)
     worst, where = _worst(cell)
-    value, _, unit = worst.result.partition(NBSP)
+    value, _, unit = shown(delay(worst.result)).partition(NBSP)
     return Headline(
         value,
         unit,
@@ -260,13 +266,13 @@ def _delay(cell: CellView) -> Headline:
         _delay_interval(worst),
         lines=tuple(
             f"{stream.named(several)}: "
-            + ", ".join(f"{view.name} {view.result}" for view in stream.measures)
+            + ", ".join(f"{m.name} {shown(delay(m.result))}" for m in stream.measures)
             for stream in streams
         ),
     )
 
 
-def _worst(cell: CellView) -> tuple[MeasureView, str]:
+def _worst(cell: CellView) -> tuple[Measure, str]:
     """The first quantity where it is worst, what it is and where."""
     foreground = [s for s in cell.measures if s.stream == "foreground"]
     worst = max((s.measures[0] for s in foreground), key=_rank)
@@ -274,9 +280,9 @@ def _worst(cell: CellView) -> tuple[MeasureView, str]:
     return worst, f"{sentence(_NAMES.get(worst.name, worst.name))}, {where}"
 
 
-def _delay_interval(view: MeasureView) -> str:
+def _delay_interval(measure: Measure) -> str:
     """Of the repeats' median where six of them tell one, else from least to most."""
-    measure, spread = view.measure, view.measure.spread
+    spread = measure.spread
     if measure.count < _SEVERAL:
         return "One repeat"
     of = f"{sentence(measure.summary)} of {measure.count} repeats"
@@ -302,36 +308,36 @@ def _source(cell: CellView) -> str:
     return f", {load.words}" if load and load.cell else ""
 
 
-def _rank(view: MeasureView) -> float:
+def _rank(measure: Measure) -> float:
     """Lost is more than any number, undefined less."""
-    result = view.measure.result
+    result = measure.result
     if result.value is not None:
         return result.value
     return math.inf if result.absent == "lost" else -math.inf
 
 
-def _clean_part(curve: list[CurvePoint]) -> tuple[str, ...]:
+def _clean_part(cell: CellView) -> tuple[str, ...]:
     """Nothing is said where the lowest load is not valid: it might be clean."""
+    curve = cell.curve
     clean = highest_clean(curve)
     if clean:
-        return (f"no loss up to {_load(clean)}",)
+        return (f"no loss up to {_load(cell, clean)}",)
     if not curve:
         return ()
     lowest = curve[0]
     if all(point.loss_percent for point in curve):
         return ("loss at every load tried",)
     if lowest.lossy_repeats and not lowest.loss_percent:
-        share = f"{lowest.lossy_repeats} of {lowest.repeats} repeats"
-        return (f"loss in {share} even at {_load(lowest)}, the lowest tried",)
+        share = f"{lowest.lossy_repeats} of {len(lowest.repeats)} repeats"
+        return (f"loss in {share} even at {_load(cell, lowest)}, the lowest tried",)
     if lowest.loss_percent:
-        return (f"loss even at {_load(lowest)}, the lowest tried",)
+        return (f"loss even at {_load(cell, lowest)}, the lowest tried",)
     return ()
 
 
-def _load(point: CurvePoint) -> str:
-    return (
-        f"{percent(point.load_percent)} {point.of} ({whole(point.load_fps)}{NBSP}fps)"
-    )
+def _load(cell: CellView, point: LoadPoint) -> str:
+    load = f"{percent(point.load_percent)} {cell.of_load}"
+    return f"{load} ({whole(point.load_fps)}{NBSP}fps)"
 
 
 # The first screen: the headline figures, a card for each, or for a kind of many.
@@ -478,7 +484,7 @@ def _at(cell: CellView) -> str:
     if cell.family != "load sweep" or not cell.curve:
         return ""
     top = cell.curve[-1]
-    return f"at {top.load_percent:.5g}{NBSP}% {top.of}"
+    return f"at {top.load_percent:.5g}{NBSP}% {cell.of_load}"
 
 
 def _doubt(finding: Finding) -> str:

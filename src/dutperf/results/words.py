@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
-from typing import Protocol, TypeVar
 
 from dutperf.protocol.result_messages import (
     Damage,
@@ -16,6 +15,7 @@ from dutperf.results.model import CellResult
 from dutperf.results.rate_results import (
     DamagedFrames,
     Finding,
+    LoadPoint,
     ManagementCount,
     Withdrawal,
 )
@@ -253,24 +253,7 @@ def _rest(first: list[str], other: str, between: str, lead: str) -> str:
 # Frame loss curves: up to which load nothing is lost.
 
 
-class Lossy(Protocol):
-    """A point of a curve, as stored or as shown."""
-
-    @property
-    def loss_percent(self) -> float | None:
-        """Null: not valid."""
-        ...
-
-    @property
-    def lossy_repeats(self) -> int:
-        """In how many repeats frames were lost, whatever the median is."""
-        ...
-
-
-P = TypeVar("P", bound=Lossy)
-
-
-def highest_clean(rising: Iterable[P]) -> P | None:
+def highest_clean(rising: Iterable[LoadPoint]) -> LoadPoint | None:
     """The highest point that is free of loss in each repeat, as are all below it."""
     clean = None
     for point in rising:
