@@ -190,8 +190,6 @@ def _joined(of: dict[str, Reading], statistic: Statistic, notes: list[str]) -> R
 def another_measure(one: CellResult, other: CellResult) -> str:
     """What makes ``other`` another measure than ``one``; empty: nothing does."""
     before, after = comparable(one.cell), comparable(other.cell)
-    opened = "phase1_rate"  # a share of a rate that each run found
-    before[opened], after[opened] = (r.parameters.get(opened) for r in (one, other))
     for key in before | after:
         if before.get(key) != after.get(key):
             return _words(key, before.get(key), after.get(key))
@@ -212,9 +210,7 @@ def _rate_of(cell: CellResult) -> float | None:
     """The rate that a loss or a burst is of; None: it is of none."""
     if cell.family == "load sweep" and cell.points:
         return max(cell.points, key=lambda point: point.load_percent).load_fps
-    rate = cell.parameters.get("max_load_fps")
-    is_rate = cell.family == "burst search" and isinstance(rate, int | float)
-    return float(rate) if is_rate and rate is not None else None
+    return cell.max_load_fps if cell.family == "burst search" else None
 
 
 # What is stored of a baseline's device, as more runs of the baseline.

@@ -13,6 +13,7 @@ from itertools import combinations, groupby
 from operator import attrgetter
 from typing import NamedTuple
 
+from dutperf.config.sizes import sizes_text
 from dutperf.model.rate_specs import BackToBackSpec, RateSearchKeys
 from dutperf.model.specs import ConnectionRateSpec
 from dutperf.results.model import CellResult
@@ -55,7 +56,7 @@ def _found(cells: Sequence[CellResult]) -> Iterator[Found]:
     rates = [cell for cell in cells if cell.family == "rate search" and cell.median]
     alike: dict[object, list[CellResult]] = defaultdict(list)
     for cell in cells:
-        alike[_sizes(cell), _traffic(cell)].append(cell)
+        alike[sizes_text(cell.cell), _traffic(cell)].append(cell)
     for same in alike.values():
         for rate in same:
             if rate.family == "rate search" and rate.median:
@@ -136,10 +137,10 @@ def _bursts_above(rate: CellResult, bursts: CellResult) -> str:
     Where even the longest burst passes, its rate is one that the device forwards,
     unless it was so short that a buffer takes what is too much (RFC 2544 26.4: 2 s).
     """
-    burst_fps = bursts.parameters.get("max_load_fps")
+    burst_fps = bursts.max_load_fps
     if bursts.cell.spec_of(BackToBackSpec).longest_burst_s < _ENDLESS_S:
         return ""
-    if bursts.bound_cause != "set" or not isinstance(burst_fps, int) or rate.bound:
+    if bursts.bound_cause != "set" or burst_fps is None or rate.bound:
         return ""
     if burst_fps <= (rate.median or 0) + _width_fps(rate):
         return ""
@@ -258,15 +259,12 @@ def _width_fps(rate: CellResult) -> float:
 def _traffic(result: CellResult) -> tuple[object, ...]:
     cell = result.cell
     opened = cell.stateful and cell.stateful.model_dump_json(include=_OPENED)
+    opened_fps = cell.phase2 and cell.phase2.phase1_rate
     return (
         *(result.place, cell.traffic.model_dump_json(), cell.ip, cell.direction),
-        *(cell.pairs, opened, result.parameters.get("phase1_rate")),
+        *(cell.pairs, opened, opened_fps),
         getattr(cell.spec, "frame_timeout_ms", None),
     )
-
-
-def _sizes(cell: CellResult) -> object:
-    return cell.parameters["frame_sizes"]
 
 
 def _size(result: CellResult) -> object:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from dutperf import stats
 from dutperf.catalogue import PROCEDURES
+from dutperf.config.sizes import sizes_text
 from dutperf.model.procedure_keys import SearchedKeys
 from dutperf.model.rate_specs import BackToBackSpec, FrameLossSpec
 from dutperf.model.specs import (
@@ -172,8 +173,7 @@ class _Value:
 
     @property
     def series(self) -> tuple[str, str, str]:
-        sizes = str(self.cell.parameters["frame_sizes"])
-        return self.cell.series or "", sizes, self.name
+        return self.cell.series or "", sizes_text(self.cell.cell), self.name
 
     @property
     def higher_is_better(self) -> bool:
@@ -336,12 +336,7 @@ def _rate_fps(cell: CellResult) -> float | None:
         return cell.points[0].load_fps
     if cell.recovery:
         return cell.recovery.overload_fps
-    most = cell.parameters.get("max_load_fps")
-    return cell.load.rate_fps if cell.load else _number(most)
-
-
-def _number(told: str | int | float | bool | None) -> float | None:
-    return None if told is None or isinstance(told, str) else float(told)
+    return cell.load.rate_fps if cell.load else cell.max_load_fps
 
 
 def _flows(cell: CellResult) -> int | None:

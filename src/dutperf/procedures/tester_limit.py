@@ -86,9 +86,8 @@ def _mean_sent(
 
 def _with_lower_maximum(result: CellResult, media: Media) -> CellResult:
     """What was set is told here; what the tester cannot offer is told already."""
-    told = result.parameters
-    most_fps = told.get("max_load_fps")
-    if told.get("max_load_is") != "set" or not isinstance(most_fps, int):
+    most_fps = result.max_load_fps
+    if result.parameters.get("max_load_is") != "set" or most_fps is None:
         return result
     if most_fps >= media.rate_fps:
         return result

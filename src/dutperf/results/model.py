@@ -203,6 +203,12 @@ class CellResult(Stored):
         return PROCEDURES[self.procedure].family
 
     @property
+    def max_load_fps(self) -> int | None:
+        """The rate that 100 % stands for, which is stored in ``parameters`` alone."""
+        told = self.parameters.get("max_load_fps")
+        return told if isinstance(told, int) else None
+
+    @property
     def within_ns(self) -> float | None:
         """How much longer a time may be than is told, at most."""
         timed = self.recovery or self.outage
