@@ -12,7 +12,7 @@ from dutperf.config.testbed import Hook
 from dutperf.model.cell import Cell
 from dutperf.procedures.events import Notice
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.outage.measure import measure_outage
+from dutperf.procedures.outage import measure_outage
 from dutperf.protocol.result_messages import Reason, TrialResult, Verdict
 from dutperf.results import CellResult
 from dutperf.results.details import OutageTime

@@ -12,7 +12,7 @@ from planning import Recording, Run, campaign, cell, spec
 from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.model.cell import Cell
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.system_recovery.measure import measure_system_recovery
+from dutperf.procedures.system_recovery import measure_system_recovery
 from dutperf.protocol.result_messages import (
     Damage,
     DirectionResult,

@@ -16,7 +16,7 @@ from dutperf.charts.text import NBSP, shown
 from dutperf.cli.console import PatientConsole
 from dutperf.cli.summary import show_summary
 from dutperf.procedures.all_tables import result_tables, tables
-from dutperf.procedures.system_recovery.show import panel
+from dutperf.procedures.system_recovery import panel
 from dutperf.report.page import write_report
 from dutperf.report.summary import headline
 from dutperf.results import ResultsFile, closing

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dutperf.catalogue import ProcedureName
-from dutperf.procedures import back_to_back, delays, frame_loss, throughput
+from dutperf.procedures import (
+    back_to_back,
+    delays,
+    frame_loss,
+    outage,
+    system_recovery,
+    throughput,
+)
 from dutperf.procedures.method import Method
-from dutperf.procedures.outage import measure as outage
 from dutperf.procedures.stateful import connection_rate, table_capacity, teardown_rate
-from dutperf.procedures.system_recovery import measure as system_recovery
 
 METHODS: Mapping[ProcedureName, Method] = {
     each.name: each

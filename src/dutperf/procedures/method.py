@@ -48,11 +48,10 @@ class Panel:
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the report, of the template ``id`` with ``.j2`` in ``package``."""
+    """A section of the report, of the template ``id`` with ``.j2`` beside this file."""
 
     id: str
     panel: Callable[[CellView], Panel]
-    package: str
 
 
 @dataclass(frozen=True)

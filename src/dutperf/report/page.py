@@ -371,17 +371,14 @@ def _of_reports() -> jinja2.Environment:
     return environment()
 
 
-def _of_sections() -> Iterator[jinja2.PackageLoader]:
-    for method in METHODS.values():
-        if method.section:
-            yield jinja2.PackageLoader(method.section.package, ".")
-
-
 def environment() -> jinja2.Environment:
     """Where the pages' templates are, and what they may use."""
     found = jinja2.Environment(
         loader=jinja2.ChoiceLoader(
-            [jinja2.PackageLoader("dutperf.report"), *_of_sections()]
+            [
+                jinja2.PackageLoader("dutperf.report"),
+                jinja2.PackageLoader("dutperf.procedures", "."),
+            ]
         ),
         autoescape=True,
         undefined=jinja2.StrictUndefined,

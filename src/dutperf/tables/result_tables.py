@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from statistics import fmean
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from dutperf.catalogue import PROCEDURES
 from dutperf.protocol.base import DirectionName
 from dutperf.results import LoadPoint
+from dutperf.results.details import OutageTime, RecoveryTime
 from dutperf.results.rate_results import DamageFigure
-from dutperf.results.units import in_unit
+from dutperf.results.units import in_unit as in_words
 from dutperf.results.words import RECEIVED
 from dutperf.tables.subject import COUNTED, Subject
 from dutperf.tables.table_model import (
     NONE,
+    TIME_DIGITS,
     Column,
     Columns,
     Entry,
@@ -22,7 +26,9 @@ from dutperf.tables.table_model import (
     Verdict,
     count,
     derived,
+    duration,
     heads,
+    in_unit,
     percent,
     rows,
     state_word,
@@ -317,7 +323,7 @@ def _did_pass(cell: Subject) -> str:
     known = result and result.bound and result.median is not None
     if cell.state != "invalid" or not result or not known or result.median is None:
         return ""
-    return f"{cell.id}: at least {in_unit(result.median, result.unit)} did pass"
+    return f"{cell.id}: at least {in_words(result.median, result.unit)} did pass"
 
 
 def curve_table(cell: Subject) -> Table:
@@ -384,3 +390,103 @@ def _loss_of(name: DirectionName) -> Callable[[LoadPoint], Entry]:
 
 def _valid(point: LoadPoint) -> int:
     return sum(repeat.verdict != "invalid" for repeat in point.repeats)
+
+
+# Times of each direction (RFC 6201 1.3, RFC 2544 26.5), in each repeat and on average.
+
+
+_Time = TypeVar("_Time", bound=OutageTime | RecoveryTime)
+
+
+class _Line(NamedTuple, Generic[_Time]):
+    """One direction in one repeat; without a time: invalid."""
+
+    repeat: int
+    direction: DirectionName
+    time: _Time | None
+
+
+class _OfDirection(Protocol[_Time]):
+    """As it is stored."""
+
+    @property
+    def direction(self) -> DirectionName: ...
+    @property
+    def repeats(self) -> list[_Time | None]: ...
+
+
+def repeats_table(
+    cell: Subject,
+    what: Column,
+    known: str,
+    beside: Columns[_Time],
+    directions: Sequence[_OfDirection[_Time]],
+) -> Table:
+    """A row for each repeat and direction.
+
+    Args:
+        cell: whose times they are.
+        what: they are.
+        known: what it means how far they are known.
+        beside: further columns; nothing stands there in an invalid repeat.
+        directions: as stored.
+    """
+    invalid = Value(absent="invalid")
+    columns: Columns[_Line[_Time]] = (
+        (Column("repeat", "Its number."), lambda line: count(line.repeat)),
+        (
+            Column("direction", "In which the frames went.", words=True),
+            lambda line: line.direction,
+        ),
+        (what, lambda line: _average([line.time]) if line.time else invalid),
+        (
+            Column("known to", known),
+            _of_time(lambda time: duration(time.within_ns, TIME_DIGITS)),
+        ),
+        *((column, _of_time(entry)) for column, entry in beside),
+    )
+    lines = [
+        _Line(n + 1, each.direction, each.repeats[n])
+        for n in range(len(directions[0].repeats) if directions else 0)
+        for each in directions
+    ]
+    return Table(
+        key=f"{what.name}-{cell.id}",
+        title=f"{cell.id}: {what.name} in each repeat",
+        columns=heads(columns),
+        rows=rows(columns, lines),
+        detail=True,
+    )
+
+
+def of_directions(what: str) -> Columns[Subject]:
+    """A column for each: ``what`` of it, on average."""
+    ways: tuple[DirectionName, ...] = ("forward", "reverse")
+    meaning = f"{what} of this direction, average."
+    return [(Column(way, meaning, spared=6), _of_way(way)) for way in ways]
+
+
+def _of_way(way: DirectionName) -> Callable[[Subject], Value]:
+    def entry(cell: Subject) -> Value:
+        found = cell.result if cell.measured else None
+        timed = found and (found.outage or found.recovery)
+        for each in timed.directions if timed else ():
+            if each.direction == way:
+                return _average([time for time in each.repeats if time])
+        return NONE
+
+    return entry
+
+
+def _average(times: Sequence[OutageTime | RecoveryTime]) -> Value:
+    """Told as less than what it is known to, where it is 0."""
+    if not times:
+        return NONE
+    value_ns = fmean(time.value_ns for time in times)
+    if value_ns == 0:
+        return in_unit(max(time.within_ns for time in times), "ns", "below")
+    return in_unit(value_ns, "ns", "lower" if any(t.bound for t in times) else None)
+
+
+def _of_time(entry: Callable[[_Time], Entry]) -> Callable[[_Line[_Time]], Entry]:
+    return lambda line: entry(line.time) if line.time else NONE

@@ -27,6 +27,8 @@ State = Literal["pass", "doubtful", "fail", "invalid", "open"]
 _NEARLY_ALL_PERCENT = 99.9
 _UNITS = (("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9))
 _NEXT_UNIT_FROM = 1000
+TIME_DIGITS = 4
+"""As fine as the buckets of a histogram."""
 
 
 @dataclass(frozen=True)
@@ -311,13 +313,3 @@ def _text(entry: Entry) -> str:
 
 def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
-
-
-TIME_DIGITS = 4
-
-
-def time_value(value_ns: float, within_ns: float, *, at_least: bool) -> Value:
-    """A time that is told as less than what it is known to, where it is 0."""
-    if value_ns == 0:
-        return replace(duration(within_ns, TIME_DIGITS), bound="below")
-    return replace(duration(value_ns, TIME_DIGITS), bound="lower" if at_least else None)

@@ -11,10 +11,14 @@ the device must forward, so the offered rate is theirs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from statistics import fmean
 
+from dutperf.charts.cells import CellView
+from dutperf.charts.chart import Figure
+from dutperf.charts.time_charts import marked, time_charts, upright
 from dutperf.model.cell import Cell
 from dutperf.model.specs import OutageSpec
 from dutperf.procedures.cell_results import of_cell, of_repeats
@@ -30,8 +34,7 @@ from dutperf.procedures.fixed_load import (
 )
 from dutperf.procedures.loss_criterion import own_drops
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.method import Method, OnStreams, Section
-from dutperf.procedures.outage import show
+from dutperf.procedures.method import Method, OnStreams, Panel, Section
 from dutperf.procedures.trials import Ask, Trials
 from dutperf.protocol.result_messages import (
     DirectionResult,
@@ -39,14 +42,36 @@ from dutperf.protocol.result_messages import (
     TrialResult,
     Verdict,
 )
+from dutperf.results import units
 from dutperf.results.bounds import averaged
 from dutperf.results.details import Action, DirectionOutage, Outage, OutageTime
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import RepeatResult
 from dutperf.results.trial_record import TrialRecord
-from dutperf.results.units import duration
 from dutperf.search import Resolution
 from dutperf.standards import Deviation
+from dutperf.tables.result_tables import (
+    ENDING,
+    EXTREMES,
+    TRAFFIC,
+    TRIAL_TIME,
+    of_directions,
+    repeats_table,
+    title,
+)
+from dutperf.tables.subject import Subject
+from dutperf.tables.table_model import (
+    NONE,
+    TIME_DIGITS,
+    Column,
+    Columns,
+    Table,
+    Value,
+    count,
+    duration,
+    heads,
+    rows,
+)
 
 _LINK = {"link_down", "link_changed"}
 """What an interruption may do to the tester's links; frames are sent nevertheless."""
@@ -233,7 +258,7 @@ def _remarks(
     if none:
         took_ns = max((action.duration_ns for action in actions), default=0)
         acted = (
-            f"the hook returned, after {duration(took_ns, 3)}: it reset nothing"
+            f"the hook returned, after {units.duration(took_ns, 3)}: it reset nothing"
             if actions
             else "nobody acted, or the device forwards all the while"
         )
@@ -263,10 +288,174 @@ def _short_of(load: MaxRate) -> Iterator[Deviation]:
         yield Deviation("RFC 6201 4", rule, told, "text")
 
 
+# How it is shown: by frames lost and by time stamps (RFC 6201 1.3), and what was done.
+
+
+def tables(cell: Subject) -> Iterator[Table]:
+    """Each repeat, and what was done meanwhile."""
+    if cell.result and cell.result.outage:
+        what = Column("outage", "Frames lost / offered rate.", tone="strong")
+        known = "How far it may be wrong."
+        yield repeats_table(cell, what, known, _REPEATS, cell.result.outage.directions)
+        yield action_table(cell)
+
+
+def result_table(key: str, cells: Sequence[Subject]) -> Table:
+    """A row for each cell (RFC 6201 1.4)."""
+    repeated = any(cell.several for cell in cells)
+    both = any(cell.bidirectional for cell in cells)
+    columns: Columns[Subject] = (
+        *TRAFFIC,
+        *TRIAL_TIME,
+        (
+            Column("load", "What each direction sent.", "fps per direction", spared=7),
+            lambda cell: count(cell.load_fps),
+        ),
+        (
+            Column(
+                f"outage{', average' if repeated else ''}",
+                "Frames lost / offered rate (RFC 6201 1.3); of both directions the "
+                "longer one.",
+                tone="strong",
+            ),
+            lambda cell: cell.figure,
+        ),
+        (
+            Column("known to", "How far it may be wrong.", spared=5),
+            lambda cell: duration(cell.within_ns, TIME_DIGITS),
+        ),
+        (
+            Column(
+                "by time stamps",
+                "The longest time without a frame (RFC 6201 1.3), average; of both "
+                "directions the longer one.",
+                spared=2,
+            ),
+            _silence,
+        ),
+        (
+            Column("lost", "Average; of both directions the more.", "frames", 4),
+            lambda cell: _most(cell, lambda time: time.lost, count),
+        ),
+        *(of_directions("Outage") if both else ()),
+        *(EXTREMES[:2] if repeated else ()),
+        *ENDING,
+    )
+    return Table(
+        key=key,
+        title=title(cells),
+        columns=heads(columns),
+        rows=rows(columns, cells, lambda cell: cell.id),
+    )
+
+
+def _directions(cell: Subject) -> Sequence[DirectionOutage]:
+    outage = cell.result.outage if cell.result and cell.measured else None
+    return outage.directions if outage else ()
+
+
+def _times(direction: DirectionOutage) -> list[OutageTime]:
+    return [time for time in direction.repeats if time]
+
+
+def _most(
+    cell: Subject,
+    of: Callable[[OutageTime], float],
+    shown: Callable[[float], Value],
+) -> Value:
+    """The larger average of both directions."""
+    averages = [fmean(map(of, _times(d))) for d in _directions(cell) if _times(d)]
+    return shown(max(averages)) if averages else NONE
+
+
+def _silence(cell: Subject) -> Value:
+    return _most(
+        cell,
+        lambda time: time.silence_ns or 0,
+        lambda value_ns: duration(value_ns, TIME_DIGITS),
+    )
+
+
+_REPEATS: Columns[OutageTime] = (
+    (
+        Column("by time stamps", "The longest time without a frame."),
+        lambda time: duration(time.silence_ns, TIME_DIGITS),
+    ),
+    (Column("lost", "In the whole trial.", "frames"), lambda time: count(time.lost)),
+    (
+        Column("in a row", "The longest run of lost frames.", "frames"),
+        lambda time: count(time.longest_lost),
+    ),
+    (
+        Column("began", "When the first of these was due, since the first frame."),
+        lambda time: duration(time.begin_ns, 6),
+    ),
+)
+
+
+def action_table(cell: Subject) -> Table:
+    """What hooks did while frames were sent."""
+    columns: Columns[Action] = (
+        (Column("repeat", "Its number."), lambda each: count(each.repeat)),
+        (
+            Column("command", "Of the hook during_trial.", words=True),
+            lambda each: " ".join(each.command),
+        ),
+        (
+            Column("at", "Where it ran.", words=True),
+            lambda each: each.host or "this machine",
+        ),
+        (
+            Column("began", "Since the first frame was due."),
+            lambda each: duration(each.started_ns, 6),
+        ),
+        (
+            Column("took", "Until it returned."),
+            lambda each: duration(each.duration_ns, TIME_DIGITS),
+        ),
+    )
+    outage = cell.result.outage if cell.result else None
+    return Table(
+        key=f"actions-{cell.id}",
+        title=f"{cell.id}: what was done meanwhile",
+        columns=heads(columns),
+        rows=rows(columns, outage.actions if outage else []),
+        detail=True,
+    )
+
+
+def panel(cell: CellView) -> Panel:
+    """The trial that was out for longest over time, and what was done meanwhile."""
+    outage = cell.result.outage if cell.result else None
+    valid = [t for t in cell.trials if t.result.verdict.kind != "invalid"]
+    if not valid or outage is None:
+        return Panel(cell)
+    trial = max(valid, key=lambda trial: _longest_ns(outage, trial.repeat))
+    around = 0.0, trial.request.duration_ns / 1e9
+    charts = (
+        marked(chart, "outage", around, list(_acts(outage, trial.repeat)))
+        for chart in time_charts(trial)
+    )
+    return Panel(cell, trial, tuple(charts))
+
+
+def _longest_ns(outage: Outage, repeat: int) -> float:
+    times = [direction.repeats[repeat - 1] for direction in outage.directions]
+    return max((time.value_ns for time in times if time), default=0)
+
+
+def _acts(outage: Outage, repeat: int) -> Iterator[Figure]:
+    """When each hook began and returned."""
+    for action in outage.actions:
+        if action.repeat == repeat and action.started_ns is not None:
+            yield upright(action.started_ns / 1e9)
+            yield upright((action.started_ns + action.duration_ns) / 1e9)
+
+
 METHOD = Method(
     "outage",
     OnStreams(measure_outage),
-    table=show.result_table,
-    tables=show.tables,
-    section=Section("outage", show.panel, "dutperf.procedures.outage"),
+    table=result_table,
+    tables=tables,
+    section=Section("outage", panel),
 )

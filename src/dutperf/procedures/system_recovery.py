@@ -15,6 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dutperf.charts.cells import CellView
+from dutperf.charts.time_charts import marked, time_charts, upright
 from dutperf.model.cell import Cell
 from dutperf.model.specs import SystemRecoverySpec
 from dutperf.procedures.bursts import with_steps
@@ -23,8 +25,7 @@ from dutperf.procedures.conclusions import DELAY_LIMITS, search_findings
 from dutperf.procedures.fixed_load import Repeat, run_repeats, unmeasured, valid_results
 from dutperf.procedures.loss_criterion import own_drops
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.method import Method, OnStreams, Section
-from dutperf.procedures.system_recovery import show
+from dutperf.procedures.method import Method, OnStreams, Panel, Section
 from dutperf.procedures.tester_limit import reach_maximum
 from dutperf.procedures.trials import Ask, Trials
 from dutperf.protocol.result_messages import (
@@ -38,13 +39,33 @@ from dutperf.protocol.result_messages import (
 )
 from dutperf.protocol.stream_messages import RateStep
 from dutperf.protocol.trial_messages import TrialRequest
+from dutperf.results import units
 from dutperf.results.bounds import averaged
 from dutperf.results.details import DirectionRecovery, Recovery, RecoveryTime
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import Load, RepeatResult
-from dutperf.results.units import duration
+from dutperf.results.trial_record import TrialRecord
 from dutperf.search import Resolution
 from dutperf.standards import Deviation
+from dutperf.tables.result_tables import (
+    ENDING,
+    EXTREMES,
+    TRAFFIC,
+    of_directions,
+    repeats_table,
+    title,
+)
+from dutperf.tables.subject import Subject
+from dutperf.tables.table_model import (
+    TIME_DIGITS,
+    Column,
+    Columns,
+    Table,
+    count,
+    duration,
+    heads,
+    rows,
+)
 
 _RFC = "RFC 2544 26.5"
 _LAST_PART = 10
@@ -192,8 +213,8 @@ class _Loads:
         if behind_ns > self.spec.lag_limit_ms * 1e6:
             yield Reason(
                 code="sender_lag",
-                message=f"{name}: the tester was up to {duration(behind_ns, 3)} late "
-                "when the load fell: frames of the overload left after it",
+                message=f"{name}: the tester was up to {units.duration(behind_ns, 3)} "
+                "late when the load fell: frames of the overload left after it",
                 hint="isolate the tester's cores, or lower the overload (--max-rate)",
             )
         last = self.last_loss(direction)
@@ -368,10 +389,121 @@ def _short_of(loads: _Loads) -> Iterator[Deviation]:
         yield Deviation(_RFC, rule, actual, "text")
 
 
+# How it is shown: the table of RFC 2544 26.5, each repeat and direction, one trial.
+
+
+def tables(cell: Subject) -> Iterator[Table]:
+    """Each repeat and direction."""
+    if cell.result and cell.result.recovery:
+        what = Column("recovery", "From A to the last lost frame.", tone="strong")
+        known, directions = (
+            "How much longer it may be.",
+            cell.result.recovery.directions,
+        )
+        yield repeats_table(cell, what, known, _REPEATS, directions)
+
+
+def result_table(key: str, cells: Sequence[Subject]) -> Table:
+    """A row for each cell: its throughput, the overload, and the recovery time."""
+    repeated = any(cell.several for cell in cells)
+    both = any(cell.bidirectional for cell in cells)
+    columns: Columns[Subject] = (
+        *TRAFFIC,
+        (
+            Column(
+                "throughput",
+                "What the overload is a share of.",
+                "fps per direction",
+                spared=5,
+            ),
+            lambda cell: count(cell.load_fps),
+        ),
+        (
+            Column(
+                "overload",
+                "What was sent before the load fell to half of it.",
+                "fps per direction",
+                spared=7,
+            ),
+            lambda cell: count(cell.full_load_fps),
+        ),
+        (
+            Column(
+                f"recovery{', average' if repeated else ''}",
+                "From when the load fell to when the last lost frame was due; of both "
+                "directions the longer one.",
+                tone="strong",
+            ),
+            lambda cell: cell.figure,
+        ),
+        (
+            Column(
+                "known to",
+                "How much longer it may be: nobody knows when a device recovered "
+                "between a lost frame and the next one.",
+                spared=2,
+            ),
+            lambda cell: duration(cell.within_ns, TIME_DIGITS),
+        ),
+        *(of_directions("Recovery") if both else ()),
+        *(EXTREMES[:2] if repeated else ()),
+        *ENDING,
+    )
+    return Table(
+        key=key,
+        title=title(cells),
+        columns=heads(columns),
+        rows=rows(columns, cells, lambda cell: cell.id),
+    )
+
+
+_REPEATS: Columns[RecoveryTime] = (
+    (
+        Column("lost until A", "Of the overload.", "frames"),
+        lambda time: count(time.overload_lost),
+    ),
+    (
+        Column("lost after A", "Of the reduced load.", "frames"),
+        lambda time: count(time.reduced_lost),
+    ),
+)
+
+
+_INTERVALS_SHOWN = 10
+"""To either side of the fall at least; a longer recovery has as much room again."""
+
+
+def panel(cell: CellView) -> Panel:
+    """The trial whose recovery took longest, around time stamp A."""
+    recovery = cell.result.recovery if cell.result else None
+    valid = [t for t in cell.trials if t.result.verdict.kind != "invalid"]
+    if not valid or recovery is None:
+        return Panel(cell)
+    longest_ns = [
+        max((t.value_ns for d in recovery.directions if (t := d.repeats[n])), default=0)
+        for n in range(len(recovery.directions[0].repeats))
+    ]
+    trial = max(valid, key=lambda trial: longest_ns[trial.repeat - 1])
+    around = _around(trial, recovery, longest_ns[trial.repeat - 1])
+    fell = upright(recovery.overload_ns / 1e9)
+    charts = (marked(chart, "recovery", around, [fell]) for chart in time_charts(trial))
+    return Panel(cell, trial, tuple(charts))
+
+
+def _around(
+    trial: TrialRecord, recovery: Recovery, longest_ns: float
+) -> tuple[float, float]:
+    """What of the trial is shown, in seconds."""
+    room_ns = _INTERVALS_SHOWN * trial.request.record.series_interval_ns
+    begin_ns = max(0, recovery.overload_ns - room_ns)
+    end_ns = recovery.overload_ns + max(room_ns, 2 * longest_ns)
+    return begin_ns / 1e9, min(end_ns, trial.request.duration_ns) / 1e9
+
+
 METHOD = Method(
     "system-recovery",
     OnStreams(measure_system_recovery),
-    table=show.result_table,
-    tables=show.tables,
-    section=Section("recovery", show.panel, "dutperf.procedures.system_recovery"),
+    table=result_table,
+    tables=tables,
+    section=Section("recovery", panel),
 )
