@@ -54,8 +54,9 @@ class Reading:
     @property
     def shown(self) -> Entry:
         """The figure as tables tell it."""
-        measured = self.figure if self.cell.measured else None
-        return of_figure(measured) if measured else Verdict(self.cell.state)
+        if self.figure is None or self.figure.absent == "invalid":
+            return Verdict(self.cell.state)
+        return of_figure(self.figure)
 
     @property
     def is_missing(self) -> bool:

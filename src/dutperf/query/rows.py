@@ -10,7 +10,7 @@ from dutperf.catalogue import Unit
 from dutperf.protocol.base import DirectionName, Side
 from dutperf.protocol.result_messages import BesideResult, Histogram, StreamResult
 from dutperf.report.source import Source, TestbedRecord
-from dutperf.results import CellResult, Environment, PortRecord, TrialRecord
+from dutperf.results import CellResult, Environment, Measure, PortRecord, TrialRecord
 from dutperf.results.figures import Figure, figures_of
 from dutperf.results.rate_results import BesideCount, ManagementCount
 from dutperf.stats import histogram_median, histogram_percentile, merged_histogram
@@ -85,7 +85,7 @@ def _results(source: Source, cell: Subject) -> Iterator[Row]:
         return
     same = _asked(cell) | _of_cell(cell, cell.result) | {"_begun": source.created_at}
     for figure in figures_of(cell.result):
-        yield same | _figure(figure) | _beside(figure)
+        yield same | _figure(figure, cell) | _beside(figure)
 
 
 def _asked(cell: Subject) -> Row:
@@ -124,7 +124,10 @@ def _of_cell(cell: Subject, result: CellResult) -> Row:
     }
 
 
-def _figure(figure: Figure) -> Row:
+def _figure(figure: Figure, cell: Subject) -> Row:
+    """Where the load of delays was not recorded, that of the cell's trials is told."""
+    of_delays = isinstance(figure.stored, Measure)
+
     def in_unit(unit: Unit) -> float | None:
         return figure.value if figure.unit == unit else None
 
@@ -133,7 +136,7 @@ def _figure(figure: Figure) -> Row:
         "direction": figure.direction or None,
         "stream": figure.stream or None,
         "load_percent": figure.load_percent,
-        "load_fps": figure.load_fps,
+        "load_fps": cell.load_fps if of_delays else figure.load_fps,
         "rate_fps": in_unit("fps"),
         "loss_percent": in_unit("percent"),
         "burst_frames": in_unit("frames"),
