@@ -15,10 +15,10 @@ from pathlib import Path
 
 from dutperf.cli.summary import STYLE
 from dutperf.procedures.side_by_side import side_by_side
-from dutperf.results import Measure, ResultsFile, load_results
+from dutperf.results import ResultsFile, load_results
+from dutperf.results.figures import Figure, figures_of
 from dutperf.tables import Subject, subjects
-from dutperf.tables.delay_tables import delay_entry
-from dutperf.tables.table_model import Value
+from dutperf.tables.table_model import Value, of_figure
 
 ROUTER = "linux-router"
 VERSIONS = {"4": "IPv4", "6": "IPv6"}
@@ -82,9 +82,11 @@ def _delays(cells: list[Subject]) -> Iterator[str]:
     for (device, version), cell in _of(cells, "latency"):
         if device != ROUTER or cell.result is None:
             continue
-        figures = {m.name: m for m in cell.result.measures if m.direction == "forward"}
+        figures = {
+            f.name: f for f in figures_of(cell.result) if f.direction == "forward"
+        }
         if {"TL", "WCL"} <= figures.keys():
-            half, most = (_within(cell, figures[name]) for name in ("TL", "WCL"))
+            half, most = (_within(figures[name]) for name in ("TL", "WCL"))
             told.append(
                 f"{version} half of the frames within {half}, "
                 f"999 of 1,000 within {most}"
@@ -93,11 +95,11 @@ def _delays(cells: list[Subject]) -> Iterator[str]:
         yield f"delay: at half of that rate, through {ROUTER}: {'; '.join(told)}"
 
 
-def _within(cell: Subject, measure: Measure) -> str:
+def _within(figure: Figure) -> str:
     """Also an upper bound is a time within which they came; or from where to where."""
-    told = delay_entry(cell, measure)
+    told = of_figure(figure)
     known = replace(told, bound=None) if isinstance(told, Value) else told
-    return known if isinstance(known, str) else known.text(STYLE)
+    return known.text(STYLE)
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ from rich.table import Table
 from dutperf import stats
 from dutperf.cli.console import PatientConsole, print_versioned
 from dutperf.cli.options import AsJson
-from dutperf.query.change_points import change_points
+from dutperf.query.trend import change_points
 
 _VERSION = 1
 _SEED = 1

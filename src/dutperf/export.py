@@ -14,7 +14,7 @@ from datetime import UTC
 from dutperf.catalogue import PROCEDURES, Procedure
 from dutperf.charts.text import STYLE
 from dutperf.errors import InputError
-from dutperf.procedures.all_tables import tables
+from dutperf.procedures.measurements import tables
 from dutperf.query.rows import moment, stored_cells
 from dutperf.report.page import cells_of
 from dutperf.report.source import Source

@@ -13,7 +13,7 @@ from told_cells import cell_of
 from dutperf.cli import app
 from dutperf.cli.console import PatientConsole
 from dutperf.cli.summary import entry_text, show_all
-from dutperf.procedures.all_tables import tables
+from dutperf.procedures.measurements import tables
 from dutperf.results import (
     CellResult,
     RepeatResult,

@@ -15,10 +15,13 @@ from report_sample import sample_environment
 from stored_samples import STORED
 
 from dutperf.comparison import as_data, compare, junit, page_of, read_runs
-from dutperf.comparison.comparison_tables import comparison_tables, sentences
+from dutperf.comparison.comparison_tables import (
+    comparison_tables,
+    differences_of,
+    sentences,
+)
 from dutperf.comparison.judging import Comparison
 from dutperf.comparison.output import render
-from dutperf.comparison.surroundings import differences_of
 from dutperf.errors import InputError
 from dutperf.results import CellResult
 from dutperf.tables.table_model import markdown

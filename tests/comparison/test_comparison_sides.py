@@ -14,9 +14,8 @@ from report_sample import BEHIND, sample_environment
 from told_cells import retyped
 
 from dutperf.comparison import as_data, compare, read_sides
-from dutperf.comparison.comparison_tables import finding, sentences
+from dutperf.comparison.comparison_tables import differences_of, finding, sentences
 from dutperf.comparison.judging import Compared
-from dutperf.comparison.surroundings import differences_of
 from dutperf.errors import InputError
 from dutperf.results import CellResult, Finding
 from dutperf.stats import Sample

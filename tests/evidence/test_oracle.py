@@ -23,7 +23,7 @@ from dutperf.catalogue import PROCEDURES
 from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.evidence.accounting import check_trials, contradictions
 from dutperf.model.cell import Cell
-from dutperf.procedures.counts import with_beside
+from dutperf.procedures.cell_results import with_beside
 from dutperf.procedures.fixed_load import unmeasured
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.tester_limit import beside_media

@@ -17,8 +17,14 @@ from dutperf.cli import app, verify_command
 from dutperf.config import Campaign, PlannedTestbed
 from dutperf.errors import InputError, SetupError
 from dutperf.evidence import Check, pack, sign, verify
-from dutperf.evidence.pack import SIGNATURE, SUMS, opened, packed
-from dutperf.evidence.signature import BadSignatureError, signer
+from dutperf.evidence.pack import (
+    SIGNATURE,
+    SUMS,
+    BadSignatureError,
+    opened,
+    packed,
+    signer,
+)
 from dutperf.run.campaign_run import results_again
 from dutperf.simulation.fake_engine import FakeEngine, step
 

@@ -11,7 +11,7 @@ from report_sample import sample_results
 from timed_sample import delay_results
 
 from dutperf.export import csv_table, csv_tables
-from dutperf.procedures.all_tables import tables
+from dutperf.procedures.measurements import tables
 from dutperf.results import ResultsFile
 from dutperf.results.details import MeasuredValue
 from dutperf.tables import Column, Row, Span, Table, Value, Verdict, subjects

@@ -12,7 +12,7 @@ from report_sample import sample_results
 from timed_sample import delay_results
 
 from dutperf.export import escaped, latex
-from dutperf.procedures.all_tables import tables
+from dutperf.procedures.measurements import tables
 from dutperf.results import ResultsFile
 from dutperf.tables import Column, Row, Table, Value, subjects
 from dutperf.tables.table_model import count, duration, percent

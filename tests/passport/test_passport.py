@@ -32,7 +32,7 @@ from dutperf.passport.keeping import (
 )
 from dutperf.passport.making import Maker, default_grid, opened_at_fps
 from dutperf.passport.measuring import OPENED_AT_FPS, SHORT, Thoroughness, cell_of
-from dutperf.procedures.all_tables import tables
+from dutperf.procedures.measurements import tables
 from dutperf.procedures.passport_use import (
     beside_passport,
     entries_of,

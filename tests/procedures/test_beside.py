@@ -8,7 +8,7 @@ import pytest
 from planning import TESTBED, Recording, cell
 
 from dutperf.model.cell import Cell
-from dutperf.procedures.counts import with_beside
+from dutperf.procedures.cell_results import with_beside
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import CellResult

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from planning import Recording, cell
 
-from dutperf.procedures.counts import with_management
+from dutperf.procedures.cell_results import with_management
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.protocol.result_messages import Answer, TrialResult
 from dutperf.results import CellResult, TrialRecord

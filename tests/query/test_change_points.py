@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import ruptures
 
-from dutperf.query import change_points as module
-from dutperf.query.change_points import change_points
+from dutperf.query import trend as module
+from dutperf.query.trend import change_points
 from tools.alarms import noise
 
 

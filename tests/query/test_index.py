@@ -22,7 +22,7 @@ from timed_sample import delay_results
 from dutperf import query
 from dutperf.cli import app
 from dutperf.errors import InputError, StorageError
-from dutperf.query import places, reader, run_index
+from dutperf.query import reader, run_index
 from dutperf.query import rows as run_rows
 from dutperf.query.views import TABLES, VIEWS
 from dutperf.report.source import read_source
@@ -36,7 +36,7 @@ Rows = dict[str, list[tuple[Any, ...]]]
 @pytest.fixture(autouse=True)
 def _place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that were just written count as settled; the cache is a place of ours."""
-    monkeypatch.setattr(places, "_TICK_NS", 0)
+    monkeypatch.setattr(reader, "_TICK_NS", 0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
@@ -220,7 +220,7 @@ def test_a_journal_that_grows_is_read_again_without_results_alone(
 def test_what_may_still_change_unseen_is_read_again(
     runs: Path, read: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places, "_TICK_NS", 10**15)
+    monkeypatch.setattr(reader, "_TICK_NS", 10**15)
     rows_of(runs)
     read.clear()
     rows_of(runs)
@@ -242,7 +242,7 @@ def test_a_run_that_changes_while_it_is_read_is_read_again(
     monkeypatch.setattr(reader, "read_source", changing)
     rows_of(runs)
     monkeypatch.undo()
-    monkeypatch.setattr(places, "_TICK_NS", 0)
+    monkeypatch.setattr(reader, "_TICK_NS", 0)
     same(rows_of(runs), read_one_by_one(runs))
 
 

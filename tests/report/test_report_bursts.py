@@ -17,7 +17,7 @@ from dutperf.charts.repeat_charts import rate_repeats_chart
 from dutperf.charts.text import NBSP, shown
 from dutperf.cli.console import PatientConsole
 from dutperf.cli.summary import show_summary
-from dutperf.procedures.all_tables import result_tables
+from dutperf.procedures.measurements import result_tables
 from dutperf.report.page import write_report
 from dutperf.report.summary import headline
 from dutperf.results import ResultsFile

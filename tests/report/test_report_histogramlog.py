@@ -16,7 +16,7 @@ from timed_sample import timed_results
 from dutperf.errors import InputError
 from dutperf.protocol.result_messages import Histogram
 from dutperf.report import export_histograms
-from dutperf.report.histogram_log import HIGHEST_NS, hdr_histogram
+from dutperf.report.timing import HIGHEST_NS, hdr_histogram
 from dutperf.stats import histogram_percentile
 
 SHARES = (

@@ -13,7 +13,7 @@ from report_sample import sample_environment, sample_results, store
 
 from dutperf.errors import InputError
 from dutperf.report import write_report
-from dutperf.report.histogram_log import export_histograms
+from dutperf.report.timing import export_histograms
 from dutperf.results import load_results
 from dutperf.visible import visible
 

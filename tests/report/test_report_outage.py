@@ -11,7 +11,7 @@ from report_sample import sample_environment, store
 
 from dutperf.charts.cells import CellView, finished_cell
 from dutperf.charts.text import NBSP, shown
-from dutperf.procedures.all_tables import result_tables, tables
+from dutperf.procedures.measurements import result_tables, tables
 from dutperf.procedures.outage import panel
 from dutperf.report.page import write_report
 from dutperf.report.summary import headline

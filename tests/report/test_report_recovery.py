@@ -15,7 +15,7 @@ from dutperf.charts.cells import CellView, finished_cell
 from dutperf.charts.text import NBSP, shown
 from dutperf.cli.console import PatientConsole
 from dutperf.cli.summary import show_summary
-from dutperf.procedures.all_tables import result_tables, tables
+from dutperf.procedures.measurements import result_tables, tables
 from dutperf.procedures.system_recovery import panel
 from dutperf.report.page import write_report
 from dutperf.report.summary import headline

@@ -13,9 +13,16 @@ from report_sample import (
     trial,
 )
 
-from dutperf.charts import tester, text
-from dutperf.charts.tester import lag_of, verdict_on
-from dutperf.charts.trial_views import loss, offered, reasons, search_paths, totals
+from dutperf.charts import text, trial_views
+from dutperf.charts.trial_views import (
+    lag_of,
+    loss,
+    offered,
+    reasons,
+    search_paths,
+    totals,
+    verdict_on,
+)
 from dutperf.protocol.port_messages import DriverCounter, PortCounters
 from dutperf.protocol.result_messages import (
     Histogram,
@@ -41,7 +48,7 @@ def dropping(number: int, missed: int, verdict: VerdictKind = "pass") -> TrialRe
 def test_a_result_rests_on_all_valid_trials_a_search_on_those_that_failed_too() -> None:
     kinds: tuple[VerdictKind, ...] = ("pass", "fail", "invalid", "pass")
     trials = [trial(n, NAME, 1_000, kind) for n, kind in enumerate(kinds, 1)]
-    assert tester.tester_record(trials).trials == 3
+    assert trial_views.tester_record(trials).trials == 3
 
 
 def test_what_the_device_answered_is_added_up_by_what_it_says() -> None:
@@ -60,7 +67,9 @@ def test_what_the_device_answered_is_added_up_by_what_it_says() -> None:
         answered(2, "invalid", 50),
         answered(3, "pass", 1),
     ]
-    assert tester.tester_record(trials).icmp == {"ICMP TTL exceeded in transit": 12}
+    assert trial_views.tester_record(trials).icmp == {
+        "ICMP TTL exceeded in transit": 12
+    }
 
 
 def test_stalls_are_counted_and_the_longest_told() -> None:
@@ -81,14 +90,14 @@ def test_stalls_are_counted_and_the_longest_told() -> None:
         result = record.result.model_copy(update={"directions": directions})
         return record.model_copy(update={"result": result})
 
-    found = tester.tester_record([stalled(1, 2, 9), stalled(2, 3)])
+    found = trial_views.tester_record([stalled(1, 2, 9), stalled(2, 3)])
     assert (found.stalls, found.longest_stall_ns) == (3, 9_000_000)
-    assert tester.tester_record([stalled(1)]).longest_stall_ns is None
+    assert trial_views.tester_record([stalled(1)]).longest_stall_ns is None
 
 
 def test_own_drops_are_the_rise_of_the_counters() -> None:
     """The ports start at 7 missed frames, which belong to no trial."""
-    record = tester.tester_record([dropping(1, 0), dropping(2, 5)])
+    record = trial_views.tester_record([dropping(1, 0), dropping(2, 5)])
     assert record.drops == {
         "rx_missed": 5,
         "rx_nombuf": 0,
@@ -119,7 +128,7 @@ def test_drops_below_a_port_count_where_frames_were_lost() -> None:
         below(1, "pass", interface_drops=10, send_drops=20),
         below(2, "fail", interface_drops=3, send_drops=4, damaged=5),
     ]
-    record = tester.tester_record(trials)
+    record = trial_views.tester_record(trials)
     assert record.drops["interface_drops"] == 3
     assert record.drops["send_drops"] == 4
     assert record.drops["input_queue_drops"] == 1
@@ -128,7 +137,7 @@ def test_drops_below_a_port_count_where_frames_were_lost() -> None:
 
 
 def test_damaged_frames_are_nobodys_drops() -> None:
-    record = tester.tester_record([below(1, "fail", damaged=5)])
+    record = trial_views.tester_record([below(1, "fail", damaged=5)])
     assert record.damaged == 5
     assert record.dropped == 1
 
@@ -142,7 +151,7 @@ def test_the_devices_drops_are_told_by_place_over_all_valid_trials() -> None:
         trial(3, NAME, 1_000, "fail").model_copy(update=told),
         trial(4, NAME, 1_000, "invalid").model_copy(update=told),
     ]
-    record = tester.tester_record(trials)
+    record = trial_views.tester_record(trials)
     assert record.device_drops == {"input queue": 14, "right tx_dropped": 4}
 
 
@@ -166,13 +175,13 @@ def paused(number: int, before: int, after: int) -> TrialRecord:
 
 def test_pause_frames_are_told_by_port_and_counter_also_of_invalid_trials() -> None:
     trials = [paused(1, 7, 10), paused(2, 10, 14), paused(3, 14, 0)]
-    assert tester.tester_record(trials).pauses == {"left rx_xoff_packets": 7}
-    assert tester.tester_record([trial(1, NAME, 1_000, "pass")]).pauses == {}
+    assert trial_views.tester_record(trials).pauses == {"left rx_xoff_packets": 7}
+    assert trial_views.tester_record([trial(1, NAME, 1_000, "pass")]).pauses == {}
 
 
 def test_drops_in_trials_that_do_not_count_are_not_held_against_a_result() -> None:
     trials = [dropping(1, 0), dropping(2, 5, "invalid")]
-    assert tester.tester_record(trials).dropped == 0
+    assert trial_views.tester_record(trials).dropped == 0
 
 
 def test_a_reason_counts_once_for_each_invalid_trial() -> None:
@@ -180,14 +189,14 @@ def test_a_reason_counts_once_for_each_invalid_trial() -> None:
     twice = record.result.verdict.model_copy(update={"reasons": [BEHIND, BEHIND]})
     result = record.result.model_copy(update={"verdict": twice})
     both_ways = record.model_copy(update={"result": result})
-    found = tester.tester_record([both_ways, trial(2, NAME, 1_000, "invalid")])
+    found = trial_views.tester_record([both_ways, trial(2, NAME, 1_000, "invalid")])
     assert found.invalid == 2
     assert found.invalid_reasons == {"sender_behind": 2}
 
 
 def test_the_verdict_on_the_tester_names_drops_and_the_largest_lag() -> None:
-    clean = tester.tester_record([dropping(1, 0)])
-    spoilt = tester.tester_record([dropping(1, 3)])
+    clean = trial_views.tester_record([dropping(1, 0)])
+    spoilt = trial_views.tester_record([dropping(1, 3)])
     assert "In the 1 trial" in verdict_on([clean])
     assert "dropped no frame" in verdict_on([clean])
     assert "dropped 3 frames" in verdict_on([clean, spoilt])
@@ -196,7 +205,7 @@ def test_the_verdict_on_the_tester_names_drops_and_the_largest_lag() -> None:
 
 
 def test_nothing_is_claimed_of_the_tester_without_valid_trials() -> None:
-    record = tester.tester_record([trial(1, NAME, 1_000, "invalid")])
+    record = trial_views.tester_record([trial(1, NAME, 1_000, "invalid")])
     assert "nothing is known" in verdict_on([record])
     assert "nothing is known" in verdict_on([])
 

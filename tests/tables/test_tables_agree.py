@@ -20,7 +20,7 @@ from told_cells import retyped
 
 from dutperf.cli.console import PatientConsole
 from dutperf.cli.summary import show_table
-from dutperf.procedures.all_tables import tables
+from dutperf.procedures.measurements import tables
 from dutperf.procedures.scalability import scalability
 from dutperf.report import write_report
 from dutperf.results import (

@@ -16,7 +16,7 @@ from typing import Any
 from every_procedure import CASES
 
 from dutperf.export import csv_table
-from dutperf.procedures.all_tables import tables
+from dutperf.procedures.measurements import tables
 from dutperf.results import CellResult, ResultsFile, TrialRecord
 from dutperf.tables import subjects
 

@@ -16,7 +16,7 @@ from dutperf import __version__
 from dutperf.errors import InputError
 from dutperf.plain_files import read_plain
 from dutperf.results.environment import MachineCheck
-from dutperf.results.stored import Stored
+from dutperf.results.units import Stored
 
 FILE = "calibration.json"
 Quantity = Literal[

@@ -6,9 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from dutperf.charts.tester import TesterRecord, tester_record
 from dutperf.charts.text import AT_LEAST, MISSING, sentence, shown, whole
-from dutperf.charts.trial_views import SearchPath, search_paths
+from dutperf.charts.trial_views import (
+    SearchPath,
+    TesterRecord,
+    search_paths,
+    tester_record,
+)
 from dutperf.results import (
     CellResult,
     Finding,

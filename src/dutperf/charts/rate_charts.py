@@ -19,11 +19,11 @@ from dutperf.charts.chart import (
     line_trace,
     numbers,
 )
-from dutperf.charts.tester import lag_of
 from dutperf.charts.text import NBSP, duration_ns, whole
 from dutperf.charts.trial_views import (
     SearchPath,
     SearchStep,
+    lag_of,
     loss,
     offered,
     reasons,

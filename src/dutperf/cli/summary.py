@@ -10,7 +10,7 @@ from rich.table import Table as Shown
 
 from dutperf import stats
 from dutperf.cli.console import PatientConsole, print_json
-from dutperf.procedures.all_tables import tables
+from dutperf.procedures.measurements import tables
 from dutperf.procedures.side_by_side import SideBySide, side_by_side
 from dutperf.results import (
     CellResult,

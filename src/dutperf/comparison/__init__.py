@@ -3,12 +3,12 @@
 from dutperf.comparison.comparison_tables import (
     comparison_tables,
     difference_table,
+    differences_of,
     sentences,
 )
 from dutperf.comparison.judging import Comparison, compare
 from dutperf.comparison.output import as_data, junit, page_of
 from dutperf.comparison.sides import read_runs, read_sides, with_history
-from dutperf.comparison.surroundings import differences_of
 
 __all__ = [
     "Comparison",

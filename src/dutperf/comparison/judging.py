@@ -17,8 +17,7 @@ from typing import Literal, NamedTuple
 from dutperf import stats
 from dutperf.catalogue import PROCEDURES
 from dutperf.charts.cells import CellView
-from dutperf.comparison.readings import Key, Reading, Run
-from dutperf.comparison.sides import Side, another_measure
+from dutperf.comparison.sides import Key, Reading, Run, Side, another_measure
 from dutperf.results import CellResult
 from dutperf.results.units import whole
 

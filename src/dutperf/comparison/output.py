@@ -16,6 +16,7 @@ from dutperf import __version__
 from dutperf.comparison.comparison_tables import (
     comparison_tables,
     difference_table,
+    differences_of,
     finding,
     interval_words,
     outcome_word,
@@ -23,7 +24,6 @@ from dutperf.comparison.comparison_tables import (
 )
 from dutperf.comparison.judging import Compared, Comparison, compare
 from dutperf.comparison.sides import read_runs
-from dutperf.comparison.surroundings import differences_of
 from dutperf.report.page import environment
 from dutperf.visible import visible
 

@@ -1,8 +1,7 @@
 """Evidence of a run: packed with its sums, checked, and derived a second time."""
 
-from dutperf.evidence.pack import Packed, files_of, pack
+from dutperf.evidence.pack import Packed, files_of, pack, sign
 from dutperf.evidence.replayed import TwoRuns, two_runs
-from dutperf.evidence.signature import sign
 from dutperf.evidence.verify import Check, Verification, unpacked, verify
 
 __all__ = [

@@ -35,9 +35,11 @@ from dutperf.evidence.pack import (
     SIGNATURE,
     SUMS,
     VERSION,
+    BadSignatureError,
     files_of,
     manifest_of,
     opened,
+    signer,
     wrong_sums,
 )
 from dutperf.evidence.replayed import (
@@ -46,7 +48,6 @@ from dutperf.evidence.replayed import (
     check_environments,
     replayed,
 )
-from dutperf.evidence.signature import BadSignatureError, signer
 from dutperf.model.cell import Cell
 from dutperf.results import (
     TrialRecord,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
 from dutperf.catalogue import ProcedureName
 from dutperf.procedures import (
@@ -15,6 +16,18 @@ from dutperf.procedures import (
 )
 from dutperf.procedures.method import Method
 from dutperf.procedures.stateful import connection_rate, table_capacity, teardown_rate
+from dutperf.results import Scalability
+from dutperf.tables.connection_tables import phase_table
+from dutperf.tables.rate_tables import (
+    goal_table,
+    media_table,
+    passport_table,
+    timeout_table,
+)
+from dutperf.tables.result_tables import alike, curve_table, result_table
+from dutperf.tables.scalability_tables import growths
+from dutperf.tables.subject import Subject
+from dutperf.tables.table_model import Table
 
 METHODS: Mapping[ProcedureName, Method] = {
     each.name: each
@@ -33,3 +46,52 @@ METHODS: Mapping[ProcedureName, Method] = {
         teardown_rate.METHOD,
     )
 }
+
+
+# All tables of a run, in the order in which they are shown.
+
+
+def tables(
+    cells: Sequence[Subject], scalability: Sequence[Scalability]
+) -> Iterator[Table]:
+    """Those that have a row.
+
+    Args:
+        cells: of the run, also those it ended in.
+        scalability: as stored.
+    """
+    found = [table for table, _ in result_tables(cells)]
+    beside = [media_table(cells), phase_table(cells), passport_table(cells)]
+    found += filter(None, beside)
+    for cell in cells:
+        found += _of_cell(cell)
+    found += (growth.table for growth in growths(scalability, cells))
+    yield from (table for table in found if table.rows)
+
+
+def result_tables(cells: Sequence[Subject]) -> Iterator[tuple[Table, list[Subject]]]:
+    """The result of each cell, and what stands in each table.
+
+    The first of a procedure has its name as key, others a number.
+    """
+    numbers: Counter[str] = Counter()
+    for group in alike(cells):
+        procedure = group[0].procedure
+        numbers[procedure] += 1
+        number = numbers[procedure]
+        key = procedure if number == 1 else f"{procedure}-{number}"
+        made = METHODS[procedure].table if procedure else result_table
+        yield made(key, group), group
+
+
+def _of_cell(cell: Subject) -> Iterator[Table]:
+    result = cell.result
+    if result is None:
+        return
+    if result.points:
+        yield curve_table(cell)
+    if result.goals:
+        yield goal_table(cell)
+    if result.timeouts or any(point.timeouts for point in result.points):
+        yield timeout_table(cell)
+    yield from METHODS[result.procedure].tables(cell)

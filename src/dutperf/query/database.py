@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dutperf.errors import InputError
-from dutperf.query.places import Notify, unheard
-from dutperf.query.reader import MEMORY, quoted, room_in
+from dutperf.query.reader import MEMORY, Notify, quoted, room_in, unheard
 from dutperf.query.run_index import indexed, rows_in
 from dutperf.query.views import VIEWS
 from dutperf.results.storage import storing

@@ -26,17 +26,20 @@ from pathlib import Path, PurePath
 
 from dutperf import __version__, busy
 from dutperf.errors import InputError, StorageError
-from dutperf.query.places import (
+from dutperf.query.reader import (
     INDEX,
+    ITS_PATH,
     UNSETTLED,
     Found,
     LocalPlace,
     Notify,
     Place,
+    bounded,
     place_of,
+    quoted,
+    read_all,
     unheard,
 )
-from dutperf.query.reader import ITS_PATH, bounded, quoted, read_all
 from dutperf.query.views import OF_RUN, RUNS, TABLES, View
 from dutperf.results.directory import RESULTS
 from dutperf.results.journal import JOURNAL

@@ -20,7 +20,7 @@ from dutperf.protocol.trial_messages import TrialProgress
 from dutperf.results import CellResult, Environment, TrialRecord
 from dutperf.results.environment import differences, listed
 from dutperf.results.storage import parse_object
-from dutperf.results.stored import Stored
+from dutperf.results.units import Stored
 from dutperf.run import Job
 
 TICKET_VERSION = 1

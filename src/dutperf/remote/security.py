@@ -27,7 +27,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from dutperf.errors import InputError, SetupError
 from dutperf.plain_files import read_plain
-from dutperf.results.stored import Stored
+from dutperf.results.units import Stored
 
 LOOPBACK = "127.0.0.1"
 PORT = 8786

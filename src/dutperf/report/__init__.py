@@ -3,7 +3,7 @@
 Several runs are one page with bars; delays are HdrHistogram logs, for other tools.
 """
 
-from dutperf.report.histogram_log import export_histograms
 from dutperf.report.page import OVERVIEW, write_overview, write_report
+from dutperf.report.timing import export_histograms
 
 __all__ = ["OVERVIEW", "export_histograms", "write_overview", "write_report"]

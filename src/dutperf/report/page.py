@@ -34,7 +34,6 @@ from dutperf.charts.loss_charts import frame_loss_chart, loss_around_chart
 from dutperf.charts.rate_charts import frame_rate_chart, maxima, search_chart
 from dutperf.charts.repeat_charts import rate_repeats_chart, repeats_chart
 from dutperf.charts.scalability_charts import growth_charts
-from dutperf.charts.tester import verdict_on
 from dutperf.charts.text import STYLE
 from dutperf.charts.trial_views import (
     ROLES,
@@ -45,10 +44,10 @@ from dutperf.charts.trial_views import (
     totals,
     totals_by_stream,
     verdict,
+    verdict_on,
 )
 from dutperf.errors import InputError
-from dutperf.procedures.all_tables import result_tables, tables
-from dutperf.procedures.measurements import METHODS
+from dutperf.procedures.measurements import METHODS, result_tables, tables
 from dutperf.procedures.method import Panel
 from dutperf.procedures.side_by_side import side_by_side
 from dutperf.report.source import Source, read_source

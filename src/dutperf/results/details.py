@@ -9,8 +9,8 @@ from pydantic.dataclasses import dataclass
 
 from dutperf.protocol.base import DirectionName
 from dutperf.results.rate_results import Bound, Spread
-from dutperf.results.stored import Stored
 from dutperf.results.trial_record import StreamName
+from dutperf.results.units import Stored
 from dutperf.stats.survival import Policy, Survivors
 
 

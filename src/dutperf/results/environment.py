@@ -32,7 +32,7 @@ from dutperf.protocol.methods import HelloResult
 from dutperf.protocol.port_messages import PortsResult, PortStatus
 from dutperf.results.model import RESULTS_SCHEMA_VERSION, RunPart, SchemaVersion
 from dutperf.results.passport import Passport
-from dutperf.results.stored import Stored
+from dutperf.results.units import Stored
 
 # Which kernel driver is behind an interface, also in another network namespace.
 

@@ -35,8 +35,8 @@ from dutperf.results.storage import (
     stored_file,
     validated,
 )
-from dutperf.results.stored import Stored
 from dutperf.results.trial_record import TrialRecord
+from dutperf.results.units import Stored
 
 # Which trials of a journal count.
 #

@@ -52,8 +52,8 @@ from dutperf.results.rate_results import (
     WireRate,
     Withdrawal,
 )
-from dutperf.results.stored import Stored
 from dutperf.results.trial_record import Earlier, TrialRecord
+from dutperf.results.units import Stored
 from dutperf.standards import Conformance, Deviation
 
 RESULTS_SCHEMA_VERSION: Final = 3

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from dutperf.protocol.base import IpVersion
-from dutperf.results.stored import Stored
+from dutperf.results.units import Stored
 
 NEAR_PERCENT = 90.0
 """A result above it is marked: it is nearly the tester's own."""

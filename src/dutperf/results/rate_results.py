@@ -9,7 +9,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from dutperf.catalogue import Unit
 from dutperf.protocol.base import DirectionName
 from dutperf.protocol.result_messages import Damage, Reason, VerdictKind
-from dutperf.results.stored import Stored
+from dutperf.results.units import Stored
 
 Bound = Annotated[
     Literal["lower"] | None,

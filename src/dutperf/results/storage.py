@@ -24,7 +24,7 @@ from dutperf import __version__
 from dutperf.errors import InputError, StorageError
 from dutperf.plain_files import read_plain
 from dutperf.results.model import RESULTS_SCHEMA_VERSION
-from dutperf.results.stored import Stored
+from dutperf.results.units import Stored
 
 _NO_LINK = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 """Neither a link's target nor a FIFO's reader is written to, or waited for."""

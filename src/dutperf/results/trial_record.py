@@ -10,7 +10,7 @@ from dutperf.catalogue import ProcedureName
 from dutperf.protocol.base import IpVersion, RoutingDaemonProtocol, Side
 from dutperf.protocol.result_messages import TrialResult
 from dutperf.protocol.trial_messages import TrialRequest
-from dutperf.results.stored import Stored
+from dutperf.results.units import Stored
 
 StreamName = Literal["foreground", "background"]
 

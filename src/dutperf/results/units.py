@@ -1,10 +1,13 @@
-"""Measured values as text, in units that a terminal can show."""
+"""What stored values have in common, and how measured ones read on a terminal."""
 
 from __future__ import annotations
 
 from decimal import Context
 
+from pydantic import BaseModel, ConfigDict
+
 from dutperf.catalogue import Unit
+from dutperf.visible import visible_json
 
 _SMALL = 9.5
 _NEXT_UNIT_FROM = 1000
@@ -40,3 +43,21 @@ def duration(value_ns: float, digits: int = 6) -> str:
         if abs(float(told)) < _NEXT_UNIT_FROM:  # once it is rounded
             return f"{told} {unit}"
     return f"{value_ns / 1e9:.{digits}g} s"
+
+
+# What all stored values have in common.
+
+
+class Stored(BaseModel):
+    """Base of all stored values: immutable; an unknown key is an error.
+
+    So is a number that is none: JSON has no NaN, but Python reads it.
+    """
+
+    model_config = ConfigDict(
+        defer_build=True, extra="forbid", frozen=True, allow_inf_nan=False
+    )
+
+    def stored_text(self, indent: int | None = None) -> str:
+        """As JSON that may be looked at with ``cat``: a terminal obeys none of it."""
+        return visible_json(self.model_dump_json(indent=indent))

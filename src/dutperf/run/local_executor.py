@@ -23,8 +23,11 @@ from dutperf.config import PlannedTestbed, Testbed
 from dutperf.errors import DutperfError, InputError, StorageError
 from dutperf.model.cell import Cell
 from dutperf.procedures.bursts import beside_bursts, shaped_trials
-from dutperf.procedures.cell_results import with_conformance
-from dutperf.procedures.counts import with_beside, with_management
+from dutperf.procedures.cell_results import (
+    with_beside,
+    with_conformance,
+    with_management,
+)
 from dutperf.procedures.cpu_contention import DeviceWatch, beside_repeated
 from dutperf.procedures.events import CellStarted, Notice, OnEvent, TestbedStarted
 from dutperf.procedures.first_frames import is_tried_first, try_first_frames

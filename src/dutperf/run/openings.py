@@ -35,8 +35,8 @@ from dutperf.protocol.stream_parts import Tuples
 from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results.model import CellResult
 from dutperf.results.storage import storing, write_atomically
-from dutperf.results.stored import Stored
 from dutperf.results.trial_record import Earlier, TrialRecord
+from dutperf.results.units import Stored
 from dutperf.run.engine_session import port_names
 from dutperf.standards import Deviation
 

@@ -24,8 +24,8 @@ from dutperf.model.stateful_keys import Stateful
 from dutperf.procedures.first_frames import first_frames_s, is_tried_first
 from dutperf.procedures.max_rate import MaxRate, is_probed
 from dutperf.procedures.searching import check_range, strategy_of, waits_s
+from dutperf.procedures.stateful.connection_rate import numbers_beyond
 from dutperf.procedures.stateful.establishing import stateful_of
-from dutperf.procedures.stateful.eviction_probe import numbers_beyond
 from dutperf.procedures.stateful.table_capacity import search_of
 from dutperf.procedures.tester_limit import TRIAL_S, TRIALS
 from dutperf.protocol.base import Side, line_rate_fps

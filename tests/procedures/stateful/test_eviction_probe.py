@@ -8,12 +8,12 @@ import pytest
 from gateways import NAT44, ClearedEngine
 from planning import Recording, cell
 
-from dutperf.procedures.stateful.establishing import Establishing, Opened, stateful_of
-from dutperf.procedures.stateful.eviction_probe import (
+from dutperf.procedures.stateful.connection_rate import (
     eviction,
     numbers_beyond,
     picture_of,
 )
+from dutperf.procedures.stateful.establishing import Establishing, Opened, stateful_of
 from dutperf.protocol.stream_parts import Survival
 from dutperf.results.details import Picture
 from dutperf.results.trial_record import TrialRecord

@@ -22,16 +22,16 @@ from dutperf.procedures.events import Notice
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.method import Method, OnConnections
 from dutperf.procedures.searching import NoUseError
+from dutperf.procedures.stateful.connection_rate import (
+    SLOW_PER_S,
+    numbers_beyond,
+    probe_eviction,
+)
 from dutperf.procedures.stateful.establishing import (
     Establishing,
     expired,
     fastest,
     stateful_of,
-)
-from dutperf.procedures.stateful.eviction_probe import (
-    SLOW_PER_S,
-    numbers_beyond,
-    probe_eviction,
 )
 from dutperf.procedures.trials import ATTEMPTS, DeviceTrials, is_final, no_rate_helps
 from dutperf.protocol.result_messages import Reason, TrialResult, VerdictKind
