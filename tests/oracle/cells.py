@@ -59,7 +59,11 @@ def _by_procedure(source: Source) -> Json:
             return derived_outage(source.settings, asked)
         case _:
             return derived_connections(
-                procedure, source.settings, source.trials, limit_of(source)
+                procedure,
+                source.settings,
+                source.trials,
+                limit_of(source),
+                translates=source.cell["cell"]["stateful"]["translates"],
             )
 
 

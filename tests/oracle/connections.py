@@ -31,7 +31,12 @@ _ATTEMPTS = 3
 
 
 def derived_connections(
-    procedure: str, settings: Json, trials: Sequence[Json], limit: Limit
+    procedure: str,
+    settings: Json,
+    trials: Sequence[Json],
+    limit: Limit,
+    *,
+    translates: bool,
 ) -> Json:
     """The figures of a cell about connections."""
     numbers = sorted({trial["repeat"] for trial in trials})
@@ -39,7 +44,8 @@ def derived_connections(
     parts: Json = {"capacity": [], "teardown": [], "expiry": []}
     repeats: list[Repeat] = []
     for own in by_repeat:
-        tests = list(_tests(own, validated=settings.get("alpha") is not None))
+        validated = settings.get("alpha") is not None
+        tests = list(_tests(own, validated=validated, translates=translates))
         match procedure:
             case "connection-rate":
                 repeats.append(_rate(tests, own, settings, limit))
@@ -69,7 +75,9 @@ class _Test(NamedTuple):
         return Asked(self.rate_per_s, self.last["repeat"], self.kind, self.last)
 
 
-def _tests(trials: Sequence[Json], *, validated: bool) -> Iterator[_Test]:
+def _tests(
+    trials: Sequence[Json], *, validated: bool, translates: bool
+) -> Iterator[_Test]:
     for place, first in enumerate(trials):
         if not records.opens(first):
             continue
@@ -82,6 +90,8 @@ def _tests(trials: Sequence[Json], *, validated: bool) -> Iterator[_Test]:
         if back and kind == "fail" and _forgotten_in_shadow(first, back):
             kind = "invalid"
         used = place + (2 if back else 1)
+        if translates and records.is_not_translated(first):
+            kind = "invalid"
         count = records.connections(first)
         yield _Test(count, first["load_fps"], kind, first, last, used)
 

@@ -5,6 +5,7 @@ By the keys of the file, without the models that wrote it.
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
@@ -179,6 +180,32 @@ def foreign_addresses(trial: Json) -> bool:
     """Whether frames came from where none should."""
     table = trial["result"].get("table")
     return bool(table) and table["unexpected"] > 0
+
+
+def is_not_translated(trial: Json) -> bool:
+    """Whether the responder saw an address that the initiator sends from."""
+    seen = (trial["result"].get("table") or {}).get("source_example")
+    streams = (d["streams"][0] for d in trial["request"]["directions"])
+    return seen is not None and any(_is_of(stream, seen) for stream in streams)
+
+
+def _is_of(stream: Json, address: str) -> bool:
+    """By what stands before the bits that vary, and behind them."""
+    own, seen = map(ipaddress.ip_address, (stream["src_ip"], address))
+    if own.version != seen.version:
+        return False
+    told, saw = (f"{int(each):0{own.max_prefixlen}b}" for each in (own, seen))
+    free = {
+        place
+        for varied in stream["vary"]
+        if varied["field"] == "src_ip"
+        for place in range(varied["offset"], varied["offset"] + varied["width"])
+    }
+    return all(
+        one == other
+        for place, (one, other) in enumerate(zip(told, saw, strict=True))
+        if place not in free
+    )
 
 
 def hook_runs(trial: Json, moment: str) -> Iterator[Json]:
