@@ -66,6 +66,14 @@ _STORED: dict[str, Any] = {
 }
 
 
+def written_schemas() -> dict[str, Schema]:
+    """The same as editors get them, who let numbers be written as people do."""
+    return {
+        name: _with_written_numbers(schema) if name in json_schemas() else schema
+        for name, schema in schemas().items()
+    }
+
+
 def schemas() -> dict[str, Schema]:
     """The schema of each kind of file; of the journal, that of a line."""
     stored = {
@@ -77,6 +85,24 @@ def schemas() -> dict[str, Schema]:
         name: {"$id": f"urn:dutperf:schema:{name}", **schema}
         for name, schema in found.items()
     }
+
+
+_AS_TEXT = {"integer": "k|M|G|e[0-9]{1,2}", "number": "k|M|G|%|e[0-9]{1,2}"}
+"""How a number may end that is written as people do, by the type that it has."""
+
+
+def _with_written_numbers(node: Any) -> Any:  # noqa: ANN401 - a schema
+    """``100k`` fits where a number does; bounds in a schema are of numbers alone."""
+    if isinstance(node, list):
+        return [_with_written_numbers(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    found = {key: _with_written_numbers(each) for key, each in node.items()}
+    kind = found.get("type")
+    if isinstance(kind, str) and kind in _AS_TEXT and "const" not in found:
+        found["type"] = [kind, "string"]
+        found["pattern"] = rf"^[0-9]+(\.[0-9]+)?({_AS_TEXT[kind]})$"
+    return found
 
 
 # Tables of the keys of ``testbed.yaml`` and ``campaign.yaml``, from their schemas.
@@ -280,7 +306,7 @@ def schema_files() -> dict[str, str]:
     """File name -> text, the same on every machine."""
     return {
         f"{name}.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
-        for name, schema in schemas().items()
+        for name, schema in written_schemas().items()
     }
 
 

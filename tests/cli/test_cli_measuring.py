@@ -65,7 +65,7 @@ def throughput(run: Run, engine: FakeEngine, *more: str) -> int:
 def test_a_measurement_ends_with_a_table_and_the_reports_path(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code = throughput(run, FakeEngine(step(250_000)), "--resolution", "1")
+    code = throughput(run, FakeEngine(step(250_000)), "--resolution", "1fps")
     out = capsys.readouterr().out
     assert code == 0
     assert "250,000" in out
@@ -78,7 +78,7 @@ def test_a_throughput_that_damaged_frames_limit_has_two_figures(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """In the table, in words, in JSON, and in the report with each trial's kinds."""
-    damaging = ["--trial-duration", "10", "--resolution", "1", *CLASSIC]
+    damaging = ["--trial-duration", "10", "--resolution", "1fps", *CLASSIC]
     engine = FakeEngine(step(30_000), damages=without_checksum(65_535))
     assert throughput(run, engine, *damaging) == 0
     captured = capsys.readouterr()
@@ -328,7 +328,10 @@ def test_a_defect_is_named_and_its_traceback_is_stored_not_shown(
         (["--lab", "linux-router"], "give either a testbed file or --lab NAME"),
         (["--direction", "up"], "--direction must be 'both', 'forward' or 'reverse'"),
         (["--load", "50"], "No such option"),
-        (["--max-rate", "fast"], "Invalid value for '--max-rate'"),
+        (["--max-rate", "fast"], "--max-rate must be a whole number, not 'fast'"),
+        (["--max-rate", "1.5"], "--max-rate must be a whole number, not '1.5'"),
+        (["--frame-size", "64-128"], "--frame-size must be a number of bytes, or all"),
+        (["--resolution", "5"], "5 may be a share or frames per second"),
     ],
 )
 def test_wrong_options_exit_with_2_and_are_named(

@@ -113,7 +113,7 @@ def test_a_rate(text: str, rate_fps: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "0", "-5", "1e5", "1.5", "1,5M", "10kk", "2T", "nan", "9" * 16, "²"]
+    "text", ["", "0", "-5", "1e-5", "1.5", "1,5M", "10kk", "2T", "nan", "9" * 16, "²"]
 )
 def test_no_rate(text: str) -> None:
     with pytest.raises(InputError, match="is no rate"):

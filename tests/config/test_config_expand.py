@@ -126,7 +126,7 @@ def test_the_maximum_rate_is_the_procedures_else_the_testbeds(
             "add the keys left.ipv4 and right.ipv4",
         ),
         (
-            {"frame_size": [64]},
+            {"frame_size": [64], "ip": [4, 6]},
             {},
             (
                 "procedures[0].frame_size: 64 is too small for IPv6: the smallest "

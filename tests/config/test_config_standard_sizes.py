@@ -68,6 +68,23 @@ def test_sizes_are_not_left_out_silently() -> None:
     assert six.startswith("frame_size all, IPv6: without 1518")
 
 
+def test_a_version_that_nobody_asked_for_is_left_out_where_the_size_is_too_small() -> (
+    None
+):
+    place = with_mtu(1500)
+    asked = {"procedure": "throughput", "frame_size": [64, 128]}
+    cells = expand(make_campaign(asked), place)
+    assert [(cell.ip, cell.frame_sizes) for cell in cells] == [
+        (4, [64]),
+        (4, [128]),
+        (6, [128]),
+    ]
+    (told,) = size_notices(place, make_campaign(asked))
+    assert told.startswith("frame_size 64: without IPv6")
+    with pytest.raises(InputError, match="64 is too small for IPv6"):
+        expand(make_campaign(asked | {"ip": [4, 6]}), place)
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dutperf.catalogue import PROCEDURES, ProcedureName
 from dutperf.cli import app
-from dutperf.cli.procedure_options import FLAGS, _field, procedure_spec
+from dutperf.cli.procedure_options import FLAGS, _field, flag_of, procedure_spec
 from dutperf.errors import InputError
 
 PIECES = """
@@ -34,13 +34,13 @@ HOSTILE = ["", "9" * 5000, "nan", "\x1b[2J", "64," * 2000]
 @pytest.mark.parametrize("procedure", PROCEDURES)
 def test_any_text_of_a_flag_is_at_most_refused(procedure: ProcedureName) -> None:
     keys = [k for k in FLAGS if (k != "stateful") and _has(k, procedure)]
-    worded = [k for k in keys if FLAGS[k].kind in (str, list[str])]
+    worded = [k for k in keys if flag_of(k, procedure).kind in (str, list[str])]
 
     @seeded
     @given(st.dictionaries(st.sampled_from(worded), TEXTS, min_size=1, max_size=3))
     def check(texts: dict[str, str]) -> None:
         values: dict[str, Any] = {
-            key: [text] if FLAGS[key].kind == list[str] else text
+            key: [text] if flag_of(key, procedure).kind == list[str] else text
             for key, text in texts.items()
         }
         with contextlib.suppress(InputError):
@@ -51,19 +51,21 @@ def test_any_text_of_a_flag_is_at_most_refused(procedure: ProcedureName) -> None
 
 @pytest.mark.parametrize("procedure", PROCEDURES)
 def test_any_number_of_a_flag_is_at_most_refused(procedure: ProcedureName) -> None:
-    kinds = (int, float, list[int], list[float])
-    keys = [k for k in FLAGS if _has(k, procedure) and FLAGS[k].kind in kinds]
+    texts = (str, list[str])
+    keys = [k for k in FLAGS if _has(k, procedure) and FLAGS[k].kind in texts]
     numbers = st.integers() | st.sampled_from([2**31, 2**63, 2**64, 10**30, -1])
+    suffixes = st.sampled_from(["", "k", "M", "%", "e9", "fps"])
 
     @seeded
-    @given(st.dictionaries(st.sampled_from(keys), numbers | st.floats(), max_size=3))
-    def check(given_numbers: dict[str, float]) -> None:
+    @given(
+        st.dictionaries(st.sampled_from(keys), numbers | st.floats(), max_size=3),
+        suffixes,
+    )
+    def check(given_numbers: dict[str, float], suffix: str) -> None:
         values: dict[str, Any] = {}
         for key, number in given_numbers.items():
-            kind = FLAGS[key].kind
-            if kind in (int, list[int]) and isinstance(number, float):
-                continue
-            values[key] = [number] if kind in (list[int], list[float]) else number
+            listed = flag_of(key, procedure).kind == list[str]
+            values[key] = [f"{number}{suffix}"] if listed else f"{number}{suffix}"
         with contextlib.suppress(InputError):
             procedure_spec(procedure, values)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
@@ -33,6 +32,7 @@ from dutperf.cli.procedure_options import DEFAULT_SEED
 from dutperf.cli.terminal import Terminal
 from dutperf.config.document import shown
 from dutperf.errors import InputError
+from dutperf.model.fields import written_number
 
 # ``dutperf bench --lab NAME``: the whole path, and where the worker's time goes.
 
@@ -191,8 +191,6 @@ def _say(console: PatientConsole, text: str) -> None:
 
 
 _MAX_ENTRIES = 2**40  # of the engine's index draws
-_SUFFIXES = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
-_SIZE = re.compile(r"(\d[\d_]{0,20})([kMG]?)", re.ASCII)
 _ROUNDS = 15
 _LAB_ROUNDS = 3
 
@@ -302,8 +300,8 @@ def _sizes(text: str) -> list[int]:
     """Of ``--entries``: whole numbers, also as ``4M``; rising, each once."""
     sizes = set()
     for part in text.split(","):
-        found = _SIZE.fullmatch(part.strip())
-        size = int(found[1].replace("_", "")) * _SUFFIXES[found[2]] if found else 0
+        exact = written_number(part.strip().replace("_", ""))
+        size = int(exact) if exact and exact.denominator == 1 else 0
         if not 1 <= size <= _MAX_ENTRIES:
             raise InputError(
                 f"--entries: {shown(part.strip())} is no number of entries",

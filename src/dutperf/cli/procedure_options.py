@@ -36,6 +36,7 @@ from dutperf.config import Preset, preset_keys
 from dutperf.config.campaign import Campaign
 from dutperf.config.document import Document
 from dutperf.config.loader import models_in, validate
+from dutperf.errors import InputError
 from dutperf.model.fields import Keys, Problem, Search
 from dutperf.model.ports import FlowsBy
 from dutperf.model.specs import SPECS, EstablishmentKeys, ProcedureSpec
@@ -56,14 +57,14 @@ def _as_given(value: Any) -> Any:  # noqa: ANN401 - as typer parsed it
 
 def _whole(text: str) -> int | str:
     """A number, if it can be one of anything; what is none is refused by key."""
-    is_number = (
-        text.isdecimal() and len(text) <= _MOST_DIGITS and str(int(text)) == text
-    )
-    return int(text) if is_number else text
+    digits = text.removeprefix("-")
+    is_number = digits.isdecimal() and len(text) <= _MOST_DIGITS
+    return int(text) if is_number and str(int(text)) == text else text
 
 
-def _whole_or_words(texts: list[str]) -> list[int | str]:
-    return [_whole(text) for text in texts]
+def _wholes(texts: list[str]) -> list[int | str]:
+    """Those between commas, and of each time that the option is given."""
+    return [_whole(part.strip()) for text in texts for part in text.split(",")]
 
 
 def _numbers(texts: list[str]) -> list[float | str]:
@@ -74,8 +75,8 @@ def _numbers(texts: list[str]) -> list[float | str]:
     return [_number(part.strip()) for text in texts for part in text.split(",")]
 
 
-def _listed(value: int) -> list[int]:
-    return [value]
+def _listed(text: str) -> list[int | str]:
+    return [_whole(text)]
 
 
 def _split(text: str) -> list[str]:
@@ -87,6 +88,26 @@ def _number(text: str) -> float | str:
         return float(text)
     except ValueError:
         return text
+
+
+_LEAST_FPS = 100
+"""A search that is to come closer than that is told so with its unit."""
+
+
+def _width(text: str) -> str:
+    """A share, or frames per second; ``5`` alone is more likely to be meant as 5 %.
+
+    Raises:
+        InputError: it is such a number.
+    """
+    plain = text.removesuffix("fps").strip()
+    if plain == text and text.isdecimal() and 0 < int(text) < _LEAST_FPS:
+        raise InputError(
+            f"{text} may be a share or frames per second: how close is the search to "
+            "come?",
+            f"write {text}% or {text}fps",
+        )
+    return plain
 
 
 @dataclass(frozen=True)
@@ -103,77 +124,77 @@ class Flag:
 
 
 FLAGS: dict[str, Flag] = {
-    "ip": Flag("--ip", list[str], "VERSIONS", _whole_or_words),
-    "frame_size": Flag("--frame-size", list[str], "BYTES", _whole_or_words),
+    "ip": Flag("--ip", list[str], "VERSIONS", _wholes),
+    "frame_size": Flag("--frame-size", list[str], "BYTES", _wholes),
     "direction": Flag("--direction", list[str], "WAY"),
-    "trial_duration_s": Flag("--trial-duration", float, "S"),
-    "settle_wait_s": Flag("--settle-wait", float, "S"),
-    "residual_wait_s": Flag("--residual-wait", float, "S"),
-    "restabilise_wait_s": Flag("--restabilise-wait", float, "S"),
-    "resolution": Flag("--resolution", str, "WIDTH"),
+    "trial_duration_s": Flag("--trial-duration", str, "S", _number),
+    "settle_wait_s": Flag("--settle-wait", str, "S", _number),
+    "residual_wait_s": Flag("--residual-wait", str, "S", _number),
+    "restabilise_wait_s": Flag("--restabilise-wait", str, "S", _number),
+    "resolution": Flag("--resolution", str, "WIDTH", _width),
     "load_percent": Flag("--load", list[str], "PERCENT", _numbers),
-    "load_step_percent": Flag("--load-step", float, "PERCENT"),
+    "load_step_percent": Flag("--load-step", str, "PERCENT", _number),
     "rate_fps": Flag("--rate", str, "RATE", _whole),
     "throughput_fps": Flag("--throughput", str, "RATE", _whole),
-    "longest_burst_s": Flag("--longest-burst", float, "S"),
-    "overload_percent": Flag("--overload", float, "PERCENT"),
-    "overload_duration_s": Flag("--overload-duration", float, "S"),
-    "reduced_duration_s": Flag("--reduced-duration", float, "S"),
-    "trigger_after_s": Flag("--trigger-after", float, "S"),
+    "longest_burst_s": Flag("--longest-burst", str, "S", _number),
+    "overload_percent": Flag("--overload", str, "PERCENT", _number),
+    "overload_duration_s": Flag("--overload-duration", str, "S", _number),
+    "reduced_duration_s": Flag("--reduced-duration", str, "S", _number),
+    "trigger_after_s": Flag("--trigger-after", str, "S", _number),
     "step": Flag("--step", str, "WIDTH"),
-    "tags": Flag("--tags", int, "N"),
-    "first_tag_s": Flag("--first-tag", float, "S"),
+    "tags": Flag("--tags", str, "N", _whole),
+    "first_tag_s": Flag("--first-tag", str, "S", _number),
     "rfc2544_latency": Flag("--rfc2544-latency", bool),
-    "frame_timeout_ms": Flag("--frame-timeout", float, "MS"),
+    "frame_timeout_ms": Flag("--frame-timeout", str, "MS", _number),
     "timeout_sweep_ms": Flag("--timeout-sweep", list[str], "MS", _numbers),
-    "loss_tolerance_percent": Flag("--loss-tolerance", float, "PERCENT"),
-    "max_rate_fps": Flag("--max-rate", int, "FPS"),
+    "loss_tolerance_percent": Flag("--loss-tolerance", str, "PERCENT", _number),
+    "max_rate_fps": Flag("--max-rate", str, "FPS", _whole),
     "repeats": Flag("--repeats", str, "N|auto", _whole),
-    "interval_width": Flag("--interval-width", str, "WIDTH"),
-    "max_repeats": Flag("--max-repeats", int, "N"),
+    "interval_width": Flag("--interval-width", str, "WIDTH", _width),
+    "max_repeats": Flag("--max-repeats", str, "N", _whole),
     "search": Flag("--search", Search, "HOW"),
-    "verify_trials": Flag("--verify-trials", int, "N"),
-    "max_verify_loss_percent": Flag("--max-verify-loss", float, "PERCENT"),
+    "verify_trials": Flag("--verify-trials", str, "N", _whole),
+    "max_verify_loss_percent": Flag("--max-verify-loss", str, "PERCENT", _number),
     "goals": Flag("--goal", list[str], "LOSS%"),
     "early_stop": Flag("--early-stop/--no-early-stop", bool),
-    "lag_limit_ms": Flag("--lag-limit", float, "MS"),
-    "burst_limit": Flag("--burst-limit", int, "FRAMES"),
+    "lag_limit_ms": Flag("--lag-limit", str, "MS", _number),
+    "burst_limit": Flag("--burst-limit", str, "FRAMES", _whole),
     "stateful": Flag("--stateful", bool, read=lambda _given: {}),
-    "stateful.connections": Flag("--connections", list[int], "N"),
+    "stateful.connections": Flag("--connections", list[str], "N", _wholes),
     "stateful.phase1_rate": Flag("--phase1-rate", str, "RATE", _whole),
-    "stateful.first": Flag("--first", int, "C0"),
-    "stateful.error": Flag("--error", int, "E"),
-    "stateful.beta": Flag("--beta", float, "SHARE"),
-    "stateful.gamma": Flag("--gamma", float, "SHARE"),
+    "stateful.first": Flag("--first", str, "C0", _whole),
+    "stateful.error": Flag("--error", str, "E", _whole),
+    "stateful.beta": Flag("--beta", str, "SHARE", _number),
+    "stateful.gamma": Flag("--gamma", str, "SHARE", _number),
     "stateful.expiry": Flag("--expiry", bool),
-    "stateful.alpha": Flag("--alpha", float, "SHARE"),
+    "stateful.alpha": Flag("--alpha", str, "SHARE", _number),
     "stateful.initiator": Flag("--initiator", Literal["left", "right"], "SIDE"),
     "stateful.source_ports": Flag("--initiator-ports", str, "PORTS"),
     "stateful.destination_ports": Flag("--responder-ports", str, "PORTS"),
     "stateful.order": Flag(
         "--order", Literal["random", "increasing", "decreasing"], "ORDER"
     ),
-    "stateful.timeout_ms": Flag("--phase-timeout", int, "MS"),
-    "stateful.dut_timeout_s": Flag("--dut-timeout", float, "S"),
-    "stateful.table_size": Flag("--table-size", int, "N"),
-    "stateful.phase2_after_ms": Flag("--phase2-after", int, "MS"),
+    "stateful.timeout_ms": Flag("--phase-timeout", str, "MS", _whole),
+    "stateful.dut_timeout_s": Flag("--dut-timeout", str, "S", _number),
+    "stateful.table_size": Flag("--table-size", str, "N", _whole),
+    "stateful.phase2_after_ms": Flag("--phase2-after", str, "MS", _whole),
     "stateful.responder_order": Flag("--responder-order", ResponderOrder, "ORDER"),
     "stateful.public_addresses": Flag("--public-addresses", str, "RANGE"),
     "traffic.ports.source": Flag("--source-ports", str, "PORTS"),
     "traffic.ports.destination": Flag("--destination-ports", str, "PORTS"),
-    "traffic.addresses": Flag("--addresses", int, "N"),
-    "traffic.networks": Flag("--networks", int, "N"),
-    "flows": Flag("--flows", list[int], "N"),
+    "traffic.addresses": Flag("--addresses", str, "N", _whole),
+    "traffic.networks": Flag("--networks", str, "N", _whole),
+    "flows": Flag("--flows", list[str], "N", _wholes),
     "traffic.flows_by": Flag("--flows-by", FlowsBy, "BY"),
     "traffic.mix": Flag("--mix", str, "SHARES"),
-    "traffic.background_ip": Flag("--background-ip", int, "4|6"),
-    "traffic.broadcast_percent": Flag("--broadcast", float, "PERCENT"),
-    "traffic.hop_by_hop_percent": Flag("--hop-by-hop", float, "PERCENT"),
-    "traffic.spoofed_percent": Flag("--spoofed", float, "PERCENT"),
+    "traffic.background_ip": Flag("--background-ip", str, "4|6", _whole),
+    "traffic.broadcast_percent": Flag("--broadcast", str, "PERCENT", _number),
+    "traffic.hop_by_hop_percent": Flag("--hop-by-hop", str, "PERCENT", _number),
+    "traffic.spoofed_percent": Flag("--spoofed", str, "PERCENT", _number),
     "traffic.imix": Flag("--imix", str, "LETTERS"),
-    "traffic.burst_frames": Flag("--bursts", int, "FRAMES"),
-    "traffic.ttl": Flag("--ttl", int, "N"),
-    "traffic.dscp": Flag("--dscp", int, "N"),
+    "traffic.burst_frames": Flag("--bursts", str, "FRAMES", _whole),
+    "traffic.ttl": Flag("--ttl", str, "N", _whole),
+    "traffic.dscp": Flag("--dscp", str, "N", _whole),
     "traffic.df": Flag("--df", bool),
     "traffic.fragmented": Flag("--fragmented", bool),
     "traffic.ignore_checksums": Flag("--ignore-checksums", bool),
@@ -189,7 +210,7 @@ FLAGS: dict[str, Flag] = {
 }
 
 _OTHER_NAMES: dict[tuple[str, ProcedureName], Flag] = {
-    ("stateful.connections", "table-capacity"): Flag("--most", int, "N", _listed),
+    ("stateful.connections", "table-capacity"): Flag("--most", str, "N", _listed),
 }
 """Keys that are called otherwise where they mean something more."""
 

@@ -11,10 +11,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, Literal
 
 from dutperf.errors import InputError
+from dutperf.model.fields import written_number
 from dutperf.programs import postponed_signals
 
 # Keys as they are pressed, read by a thread; the terminal is given back in any case.
@@ -154,9 +154,7 @@ HELP = (
 )
 SHORT_HELP = "+ - 10 %   ] [ 1 %   r rate   space pause   0 clear   ? help   q end"
 
-_RATE = re.compile(r"([0-9]{1,15})(\.[0-9]{1,9})?([kKmMgG]?)")
 _GROUPED = re.compile(r"[0-9]{1,3}([,_ ][0-9]{3})+")
-_FACTORS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 _OF_RATES = set("0123456789.,_kKmMgG")
 _LONGEST_TYPED = 20
 
@@ -221,12 +219,8 @@ def parse_rate(text: str) -> int:
     plain = text.strip()
     if _GROUPED.fullmatch(plain):
         plain = re.sub(r"[,_ ]", "", plain)
-    found = _RATE.fullmatch(plain)
-    rate = 0
-    if found:
-        number = Decimal(f"{found[1]}{found[2] or ''}")
-        exact = number * _FACTORS[found[3].lower()]
-        rate = int(exact) if exact == int(exact) else 0
+    exact = written_number(plain.replace("K", "k").replace("m", "M").replace("g", "G"))
+    rate = int(exact) if exact and exact.denominator == 1 else 0
     if not 1 <= rate <= 10**12:
         raise InputError(
             f"{text[:40]!r} is no rate",

@@ -27,6 +27,7 @@ from dutperf.config.sizes import (
     check_sizes,
     default_versions,
     frame_versions,
+    given_sizes,
     largest_mtu,
     most_header_bytes,
     smallest_size,
@@ -476,8 +477,9 @@ def _sizes(
     extra = most_header_bytes(traffic, ip)
     if ALL_SIZES in spec.frame_size:
         return [[size] for size in standard_sizes(mtu, versions, extra).fit]
-    given = [size for size in spec.frame_size if isinstance(size, int)]
-    return [[size] for size in given or [smallest_size(versions, extra)]]
+    if not spec.frame_size:
+        return [[smallest_size(versions, extra)]]
+    return [[size] for size in given_sizes(spec, traffic, ip, testbed)]
 
 
 def _max_rate(spec: ProcedureSpec, testbed: Testbed) -> int | None:

@@ -49,8 +49,8 @@ _SENTENCES = {
     "value_error": "{error}",
 }
 _HINTS = {
-    "int_type": "write digits only: no quotes, no decimal point, no exponent",
-    "float_type": "write the number without quotes and without its unit",
+    "int_type": "write a whole number like 100000, 100k or 1e6: no quotes, no unit",
+    "float_type": "write a number like 0.5, 100k or 1e6: no quotes, no unit",
     "string_type": "put the value in quotes",
     "list_type": "write a list in brackets, also of one entry: [64]",
     "model_attributes_type": "put its keys on the lines below it, indented",

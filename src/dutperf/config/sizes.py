@@ -26,6 +26,7 @@ from dutperf.model.frames import (
     version_of,
 )
 from dutperf.model.procedure_keys import Direction
+from dutperf.model.specs import ProcedureSpec
 from dutperf.model.stateful_keys import ConnectionKeys
 from dutperf.model.traffic import Traffic
 from dutperf.protocol.base import PREAMBLE_AND_GAP_BYTES, IpVersion, Side, header_bytes
@@ -179,15 +180,57 @@ def frame_versions(ip: IpVersions, traffic: Traffic) -> set[IpVersion]:
 
 
 def size_notices(testbed: Testbed, campaign: Campaign) -> list[str]:
-    """What is told of sizes of ``frame_size: all`` that the ports do not carry."""
+    """What is told of sizes that are not measured.
+
+    Those of ``frame_size: all`` that the ports do not carry, and those that are too
+    small for an IP version that nobody asked for.
+    """
     told: dict[str, None] = {}
     for spec in campaign.procedures:
-        if ALL_SIZES in spec.frame_size and spec.is_for(testbed.name):
-            for ip in spec.ip or default_versions(testbed):
-                for traffic in spec.traffic:
+        if not spec.is_for(testbed.name):
+            continue
+        for ip in spec.ip or default_versions(testbed, spec.stateful):
+            for traffic in spec.traffic:
+                if ALL_SIZES in spec.frame_size:
                     mtu = largest_mtu(testbed, traffic, spec.direction)
                     told |= dict.fromkeys(_left_out(mtu, frame_versions(ip, traffic)))
+                else:
+                    told |= dict.fromkeys(_too_small(spec, traffic, ip, testbed))
     return list(told)
+
+
+def given_sizes(
+    spec: ProcedureSpec, traffic: Traffic, ip: IpVersions, testbed: Testbed
+) -> list[int]:
+    """The listed ones; if no IP version was asked for, without those that do not fit.
+
+    That is, what is too small for ``ip`` and not for another one of the testbed's.
+    """
+    given = [size for size in spec.frame_size if isinstance(size, int)]
+    if spec.ip:
+        return given
+    least = {
+        each: smallest_size(
+            frame_versions(each, traffic), most_header_bytes(traffic, each)
+        )
+        for each in default_versions(testbed, spec.stateful)
+    }
+    fitting = min(least.values(), default=0)
+    return [size for size in given if not fitting <= size < least[ip]]
+
+
+def _too_small(
+    spec: ProcedureSpec, traffic: Traffic, ip: IpVersions, testbed: Testbed
+) -> Iterator[str]:
+    kept = given_sizes(spec, traffic, ip, testbed)
+    least = smallest_size(frame_versions(ip, traffic), most_header_bytes(traffic, ip))
+    lacking = [s for s in spec.frame_size if isinstance(s, int) and s not in kept]
+    if lacking:
+        names = _names(frame_versions(ip, traffic))
+        yield (
+            f"frame_size {', '.join(map(str, lacking))}: without {names}, whose "
+            f"smallest frame with room for the tag has {least} bytes"
+        )
 
 
 def largest_mtu(

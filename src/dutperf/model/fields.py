@@ -13,8 +13,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar, get_args
 
 from pydantic import (
     AfterValidator,
@@ -38,10 +39,72 @@ from dutperf.stats import LOOKS
 _LONGEST_SECRET = 4096
 
 
+_WRITTEN = re.compile(
+    r"(?P<digits>[0-9]{1,15}(?:\.[0-9]{1,9})?)"
+    r"(?:(?P<factor>[kMG])|e(?P<power>[0-9]{1,2}))?"
+)
+_FACTORS: dict[str | None, int] = {"k": 10**3, "M": 10**6, "G": 10**9}
+
+
+def written_number(text: str) -> Fraction | None:
+    """``25000``, ``100k``, ``1.5M``, ``1e6``; None: it is none of these."""
+    found = _WRITTEN.fullmatch(text)
+    if found is None:
+        return None
+    factor = _FACTORS.get(found["factor"], 1)
+    for _ in range(int(found["power"] or 0)):
+        factor *= 10
+    return factor * Fraction(found["digits"])
+
+
+def _as_number(value: Any, *, percent: bool) -> Any:  # noqa: ANN401 - raw YAML
+    """``value`` as the number that it says; digits alone in quotes are a text."""
+    if isinstance(value, list):
+        return [_as_number(each, percent=percent) for each in value]
+    if not isinstance(value, str) or value.replace(".", "").isdecimal():
+        return value
+    number = written_number(value.removesuffix("%") if percent else value)
+    if number is None:
+        return value
+    return int(number) if number.denominator == 1 else float(number)
+
+
+@cache
+def _numbers_of(model: type[BaseModel]) -> tuple[str, ...]:
+    """The keys of ``model`` that are numbers, or may be."""
+
+    def is_number(annotation: Any) -> bool:  # noqa: ANN401 - a type
+        return annotation in (int, float) or any(
+            is_number(each) for each in get_args(annotation)
+        )
+
+    return tuple(
+        name
+        for name, field in model.model_fields.items()
+        if is_number(field.annotation)
+    )
+
+
 class Strict(BaseModel):
-    """Base of all configuration: immutable, and an unknown key is an error."""
+    """Base of all configuration: immutable, and an unknown key is an error.
+
+    A number may be written as people do: ``100k``, ``1.5M``, ``1e6``, of a percentage
+    ``5%``.
+    """
 
     model_config = ConfigDict(defer_build=True, extra="forbid", frozen=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _written(cls, data: Any) -> Any:  # noqa: ANN401 - raw YAML
+        if not isinstance(data, dict):
+            return data
+        told = {
+            name: _as_number(data[name], percent=name.endswith("_percent"))
+            for name in _numbers_of(cls)
+            if isinstance(data.get(name), str | list)
+        }
+        return {**data, **told} if told else data
 
 
 class Secret(Strict):
