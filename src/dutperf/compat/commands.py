@@ -130,14 +130,10 @@ def measured(
 
     ``watch`` knows where a lab's device works; None: nobody does.
     """
-    sent = watch.sent() if watch else {}
-    taken_ns = watch.started() if watch else None
-    result = engine.measure(request)
-    if watch and taken_ns:
-        result = cpu_contention.counted(result, request, sent, watch.sent())
-        found = cpu_contention.found_in(request, taken_ns(), watch.queue_frames)
-        if cpu_contention.explains(found, request, result):
-            result = cpu_contention.judged(result, found, again=True, then=_REPEAT)
+    seen = cpu_contention.watched(watch, request, lambda: engine.measure(request))
+    result = seen.result
+    if seen.cpu and cpu_contention.explains(seen.cpu, request, result):
+        result = cpu_contention.judged(result, seen.cpu, again=True, then=_REPEAT)
     return _without_own_losses(result)
 
 

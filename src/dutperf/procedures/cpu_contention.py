@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from dutperf.catalogue import PROCEDURES
 from dutperf.procedures.loss_criterion import (
@@ -90,6 +90,32 @@ class DeviceWatch(Protocol):
     def started(self) -> Callable[[], int]:
         """Begins to watch; what it returns tells the nanoseconds taken since."""
         ...
+
+
+class Watched(NamedTuple):
+    """A trial, and what was seen of the device meanwhile; None: nobody watched it."""
+
+    result: TrialResult
+    cpu: DeviceCpu | None = None
+    drops: DeviceDrops | None = None
+
+
+def watched(
+    watch: DeviceWatch | None,
+    request: TrialRequest,
+    measure: Callable[[], TrialResult],
+) -> Watched:
+    """What ``measure`` gives, without what the tester's kernel did not take in."""
+    if watch is None:
+        return Watched(measure())
+    dropped_before, sent_before = watch.drops(), watch.sent()
+    taken_ns = watch.started()
+    result = counted(measure(), request, sent_before, watch.sent())
+    return Watched(
+        result,
+        found_in(request, taken_ns(), watch.queue_frames),
+        dropped(watch, dropped_before, result),
+    )
 
 
 def found_in(request: TrialRequest, taken_ns: int, queue_frames: int) -> DeviceCpu:
@@ -170,6 +196,40 @@ def _of_slice(result: TrialResult, queue_frames: int) -> list[int]:
     one_queue = sum(bursts) - queue_frames
     one_each = sum(max(0, burst - queue_frames) for burst in bursts)
     return [lost for lost in (one_queue, one_each) if lost > 0]
+
+
+def contended(
+    result: TrialResult,
+    request: TrialRequest,
+    found: DeviceCpu | None,
+    *,
+    attempts: int,
+    lost_before: Sequence[int],
+    invalid_before: int,
+) -> TrialResult:
+    """``result``, or the same explained by what others took of the device's CPU.
+
+    Invalid while it may be run again, out of ``attempts``, and not once a burst has
+    lost alike twice before; the last one counts as it is. By how much that makes a
+    throughput too high: docs/verdicts.md.
+
+    Args:
+        result: of a trial about the device; a probe's frames are lost on purpose.
+        request: what was asked for.
+        found: what was taken; None: nobody watched.
+        attempts: how often the trial is run at most; 1: nobody needs a bound, and it
+            is as invalid.
+        lost_before: see ``came_again``.
+        invalid_before: how many of the attempts were invalid.
+    """
+    if found is None or not explains(found, request, result):
+        return result
+    if attempts == 1:
+        return judged(result, found, again=True, then="it is not repeated")
+    if came_again(request, result, lost_before, found.queue_frames):
+        then = "it lost as many frames twice before, so it counts"
+        return judged(result, found, again=False, then=then)
+    return judged(result, found, again=invalid_before < attempts - 1)
 
 
 def repeated(record: TrialRecord) -> bool:

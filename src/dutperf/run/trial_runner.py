@@ -19,8 +19,14 @@ from dutperf.config.testbed import Hooks, Testbed
 from dutperf.engine.client import Measurer, planned_s
 from dutperf.errors import EngineError, SetupError
 from dutperf.model.cell import Cell
-from dutperf.procedures import cpu_contention
-from dutperf.procedures.cpu_contention import DeviceWatch
+from dutperf.procedures.cpu_contention import (
+    DeviceWatch,
+    Watched,
+    contended,
+    lost_in,
+    repeated,
+    watched,
+)
 from dutperf.procedures.events import (
     Notice,
     OnEvent,
@@ -34,8 +40,6 @@ from dutperf.procedures.trials import ATTEMPTS, Ask, RunHooks, comes_and_goes
 from dutperf.protocol.result_messages import Reason, TrialResult
 from dutperf.protocol.trial_messages import TrialProgress, TrialRequest
 from dutperf.results.trial_record import (
-    DeviceCpu,
-    DeviceDrops,
     Earlier,
     HookRun,
     TrialRecord,
@@ -97,14 +101,6 @@ class _Next:
     request: TrialRequest
     before: TrialRecord | None
     earlier: Earlier | None
-
-
-@dataclass(frozen=True)
-class _CpuUse:
-    """What was seen of the device's CPU; None: nobody knows where it works."""
-
-    cpu: DeviceCpu | None = None
-    drops: DeviceDrops | None = None
 
 
 class TrialRunner:
@@ -259,7 +255,8 @@ class TrialRunner:
         hooks = [*self._hooks, *self._made_ready(coming)]
         started_at = datetime.now(UTC).isoformat("T", "milliseconds")
         trigger = self._trigger(ask)
-        result, seen = self._run(measurer, coming, trigger)
+        seen = self._run(measurer, coming, trigger)
+        result = seen.result
         routing = self._speaker.sessions() if self._speaker else []
         hooks += trigger.finished(result) if trigger else []
         if ask.afterwards:
@@ -277,7 +274,7 @@ class TrialRunner:
             load_fps=ask.rate_fps,
             started_at=started_at,
             request=coming.request,
-            result=self._judged(result, hooks, seen, coming),
+            result=self._judged(hooks, seen, coming),
             hooks=hooks,
             role=ask.role,
             device_cpu=seen.cpu,
@@ -307,7 +304,7 @@ class TrialRunner:
 
     def _run(
         self, measurer: Measurer, coming: _Next, trigger: Trigger | None
-    ) -> tuple[TrialResult, _CpuUse]:
+    ) -> Watched:
         ask, request = coming.ask, coming.request
         planned = planned_s(request)
         self.on_event(
@@ -320,9 +317,6 @@ class TrialRunner:
                 planned,
             )
         )
-        dropped_before = self._device.drops() if self._device else {}
-        sent_before = self._device.sent() if self._device else {}
-        taken_ns = self._device.started() if self._device else None
         if self._openings:
             self._openings.used(request, planned)
 
@@ -332,21 +326,17 @@ class TrialRunner:
                 trigger.watch(progress)
 
         asked = with_community(request, self._testbed, ask.cell)
-        result = measurer.measure(asked, moved)
-        if asked is not request:
-            result = without_community(result, self._testbed)
+
+        def measure() -> TrialResult:
+            result = measurer.measure(asked, moved)
+            if asked is request:
+                return result
+            return without_community(result, self._testbed)
+
+        seen = watched(self._device, request, measure)
         if self._openings:
             self._openings.used(request, 0)
-        if not self._device or not taken_ns:
-            return result, _CpuUse()
-        queue_frames = self._device.queue_frames
-        result = cpu_contention.counted(
-            result, request, sent_before, self._device.sent()
-        )
-        return result, _CpuUse(
-            cpu=cpu_contention.found_in(request, taken_ns(), queue_frames),
-            drops=cpu_contention.dropped(self._device, dropped_before, result),
-        )
+        return seen
 
     def _looked_after(
         self, result: TrialResult, hooks: Sequence[HookRun], ask: Ask
@@ -362,13 +352,13 @@ class TrialRunner:
         return alive
 
     def _judged(
-        self,
-        result: TrialResult,
-        hooks: Sequence[HookRun],
-        seen: _CpuUse,
-        coming: _Next,
+        self, hooks: Sequence[HookRun], seen: Watched, coming: _Next
     ) -> TrialResult:
-        """With what the plan knows beside the engine: hooks, CPUs, the procedure."""
+        """With what the plan knows beside the engine: hooks, CPUs, the procedure.
+
+        In this order; what a rule costs is in docs/verdicts.md. ``seen`` has no frames
+        that the tester's kernel did not take in (``cpu_contention.counted``).
+        """
         ask = coming.ask
         # What may collapse has not spoilt the trial by it.
         judging = [
@@ -376,32 +366,20 @@ class TrialRunner:
             for run in hooks
             if not (ask.may_collapse and run.moment in _OF_COLLAPSE)
         ]
-        result = judged(result, judging)
-        # A probe is not the device's: its frames are lost on purpose.
-        if (
-            seen.cpu
-            and ask.role != "probe"
-            and cpu_contention.explains(seen.cpu, coming.request, result)
-        ):
-            result = self._explained(result, seen.cpu, coming)
+        result = judged(seen.result, judging)
+        if ask.role != "probe":
+            result = contended(
+                result,
+                coming.request,
+                seen.cpu,
+                attempts=ask.attempts,
+                lost_before=self._lost,
+                invalid_before=self._invalid,
+            )
         if ask.rejudge:
             # Where it says no to the last, its figures are bounds: enough is enough.
             result = ask.rejudge(result, again=self._invalid < ATTEMPTS - 1)
         return result
-
-    def _explained(
-        self, result: TrialResult, cpu: DeviceCpu, coming: _Next
-    ) -> TrialResult:
-        """By what others took of the device's CPU: repeated, unless it is the last."""
-        attempts = coming.ask.attempts
-        again, then = self._invalid < attempts - 1, ""
-        if attempts == 1:  # nobody needs a bound, and it is as invalid
-            again, then = True, "it is not repeated"
-        elif cpu_contention.came_again(
-            coming.request, result, self._lost, cpu.queue_frames
-        ):
-            again, then = False, "it lost as many frames twice before, so it counts"
-        return cpu_contention.judged(result, cpu, again=again, then=then)
 
     def _patience_s(self, coming: _Next) -> float:
         """Of a phase 1 the trial that follows it is the one that is tried again."""
@@ -446,8 +424,8 @@ class TrialRunner:
         """What the next trials have to know of it."""
         self._last[record.role] = record
         self._invalid += record.result.verdict.kind == "invalid"
-        if cpu_contention.repeated(record):
-            self._lost.append(cpu_contention.lost_in(record.result))
+        if repeated(record):
+            self._lost.append(lost_in(record.result))
         self._replay.finished += 1
 
     def _store(self, record: TrialRecord, ask: Ask) -> TrialRecord:
