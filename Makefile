@@ -2,6 +2,7 @@
 # make test    everything that CI runs (root)
 # make test-long  that, the tests that take long, and the fuzz targets (root)
 # make papers  run the experiments of the papers, half an hour (root)
+# make pictures  the pictures of README and documents anew: a demo (root)
 # make setup   what both share: Debian packages, .venv, the engine
 # make dist    sdist, wheel and SBOM of the commit that is checked out, in dist/
 # make deb     the same as a Debian package, with its Python packages
@@ -37,11 +38,16 @@ export GOAL := $(or $(firstword $(MAKECMDGOALS)),demo)
 STEP := @scripts/step
 NINJA := ninja --quiet -j $(JOBS)
 
-.PHONY: demo papers dist deb image test test-long setup test-setup vm-image engine engine-tests check fuzz fuzzers format clean
+.PHONY: demo pictures papers dist deb image test test-long setup test-setup vm-image engine engine-tests check fuzz fuzzers format clean
 
 demo: setup
 	$(STEP) -v -n "see the reasons above, and docs/results.md for what the exit code means" \
 	  "measuring examples/demo.yaml" scripts/demo $(BIN)/dutperf results/demo-$(shell date +%Y%m%d-%H%M%S)
+
+pictures: $(VENV)/.test engine
+	$(STEP) -v "measuring the demo, recording it, and looking at its report" \
+	  $(BIN)/python -m tools pictures
+	$(STEP) "done; look at docs/report.png and docs/pictures, and commit them"
 
 papers: setup packages-papers
 	$(STEP) -v -n "what failed is told above; the others are in the overview" \

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
+from dutperf import __version__
 from dutperf.catalogue import PROCEDURES, ProcedureName
 from dutperf.config.encapsulation import SideKind
 from dutperf.lab.devices import LABS
@@ -46,6 +48,21 @@ def test_labs_names_each_device_or_its_kin() -> None:
         endings = (f"`-{'-'.join(parts[at:])}`" for at in range(1, len(parts)))
         kin = name.startswith("known-answer-") and "`known-answer` and its kin" in text
         assert f"`{name}`" in text or kin or any(e in text for e in endings), name
+
+
+def test_pictures_are_of_this_version() -> None:
+    made = DOCS / "pictures"
+    assert (made / "version").read_text() == f"{__version__}\n", "make pictures"
+    assert f"dutperf {__version__}" in (made / "demo.svg").read_text("utf-8")
+    header, *pieces = (made / "demo.cast").read_text("utf-8").splitlines()
+    assert json.loads(header)["version"] == 2
+    assert all(json.loads(piece)[1] == "o" for piece in pieces)
+
+
+def test_a_picture_loads_nothing() -> None:
+    text = (DOCS / "pictures/demo.svg").read_text("utf-8")
+    assert "url(http" not in text
+    assert "<script" not in text
 
 
 def test_limitations_deny_nothing_that_there_is() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from functools import cache
 from importlib import import_module
@@ -10,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from dutperf.catalogue import PROCEDURES
+from dutperf.cli import completion_table  # noqa: F401 - it says what help has
 from dutperf.cli.completion import TABLE
 from dutperf.cli.console import PatientConsole, show_failure
 from dutperf.errors import DutperfError, defect
@@ -44,35 +46,53 @@ def epilog(command: str) -> str | None:
     return "\n\n".join(("Examples:", *lines)) if lines else None
 
 
+MEASURE, LOOK, TRUST, HOSTS = "Measure", "Look", "Trust", "Many hosts"
 _WHERE = {
+    "run": "run_command:run_command",
+    "stream": "stream_command:stream",
+    "frames": "run_command:frames",
     "lab": "lab_commands:lab_app",
-    "bench": "bench_command:bench",
+    "convert": "convert_command:convert",
+    "report": "export_command:report",
+    "compare": "compare_command:compare",
+    "trend": "query_command:trend",
+    "query": "query_command:query",
+    "serve": "export_command:serve_command",
+    "export": "export_command:export",
     "export-histograms": "export_command:export_histograms_command",
-    "selftest": "selftest_command:selftest",
     "doctor": "lab_commands:doctor",
+    "selftest": "selftest_command:selftest",
+    "bench": "bench_command:bench",
     "evidence": "verify_command:evidence",
     "verify": "verify_command:verify",
-    "convert": "convert_command:convert",
-    "compare": "compare_command:compare",
-    "query": "query_command:query",
-    "trend": "query_command:trend",
-    "export": "export_command:export",
-    "serve": "export_command:serve_command",
-    "stream": "stream_command:stream",
-    "worker": "worker_commands:worker",
     "scheduler": "worker_commands:scheduler",
-    "run": "run_command:run_command",
-    "frames": "run_command:frames",
-    "report": "export_command:report",
+    "worker": "worker_commands:worker",
 }
 """Module and name of each command that is no procedure's."""
+_LAST = {
+    MEASURE: "convert",
+    LOOK: "export-histograms",
+    TRUST: "verify",
+    HOSTS: "worker",
+}
+"""The last command of each part of the help, in the order of ``_WHERE``."""
+
+
+def panel_of(command: str) -> str:
+    """Under which heading the help has it; procedures are what measures."""
+    names = list(_WHERE)
+    if command not in names:
+        return MEASURE
+    place = names.index(command)
+    return next(part for part, last in _LAST.items() if place <= names.index(last))
 
 
 @cache
 def whole() -> typer.Typer:
     """The program with all of its commands."""
     made = _program()
-    for name in (*_WHERE, *PROCEDURES):
+    first, *others = _WHERE
+    for name in (first, *PROCEDURES, *others):
         _add(made, name)
     return made
 
@@ -112,10 +132,21 @@ def _add(program: typer.Typer, name: str) -> None:
         module = import_module("dutperf.cli.run_command")
         command = module.command_of(name)
     if isinstance(command, typer.Typer):
-        program.add_typer(command, name=name)
+        program.add_typer(command, name=name, rich_help_panel=panel_of(name))
     else:
-        parser = getattr(module, "PARSER", None)
-        program.command(name, cls=parser, epilog=epilog(name))(command)
+        program.command(
+            name,
+            cls=getattr(module, "PARSER", None),
+            help=_flowing(command.__doc__ or ""),
+            epilog=epilog(name),
+            rich_help_panel=panel_of(name),
+        )(command)
+
+
+def _flowing(text: str) -> str:
+    """Paragraphs of one line each: a terminal breaks them where it ends."""
+    paragraphs = inspect.cleandoc(text).split("\n\n")
+    return "\n\n".join(each.replace("\n", " ") for each in paragraphs)
 
 
 def _not_loaded() -> None:

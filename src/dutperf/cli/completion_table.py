@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
+from typer.core import TyperOption
 from typer.main import get_command
 
 from dutperf import lab
@@ -52,6 +53,7 @@ def _command(command: Any, context: typer.Context) -> dict[str, Any]:  # noqa: A
     told |= {
         "help": command.help,
         "epilog": command.epilog,
+        "panel": isinstance(command.rich_help_panel, str) and command.rich_help_panel,
         "values": list(lab.LABS) if name in {"up", "down"} else [],
         "runs": name in _RUNS,
         "commands": {
@@ -107,6 +109,16 @@ def _said(told: dict[str, Any]) -> dict[str, Any]:
 # their help as it shows that of the commands themselves.
 
 
+_told_type = TyperOption.display_type_rich
+
+
+def _type_of(self: TyperOption, ctx: Any) -> str | None:  # noqa: ANN401 - typer's
+    """What is given or not has no type to be told."""
+    return None if self.is_flag else _told_type(self, ctx)
+
+
+setattr(TyperOption, "display_type_rich", _type_of)  # noqa: B010 - of another type
+
 _TYPES = {
     "<path>": Path,
     "<str>": str,
@@ -144,11 +156,16 @@ def _group(told: Mapping[str, Any], path: list[str]) -> typer.Typer:
     for name, deeper in told["commands"].items():
         shown = deeper if path[:1] == [name] else {"help": deeper["help"]}
         if "commands" in shown:
-            group.add_typer(_group(shown, path[1:]), name=name)
-        else:
-            group.command(name, help=shown["help"], epilog=shown.get("epilog"))(
-                _stand_in(shown)
+            group.add_typer(
+                _group(shown, path[1:]), name=name, rich_help_panel=deeper.get("panel")
             )
+        else:
+            group.command(
+                name,
+                help=shown["help"],
+                epilog=shown.get("epilog"),
+                rich_help_panel=deeper.get("panel"),
+            )(_stand_in(shown))
     return group
 
 
