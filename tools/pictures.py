@@ -48,6 +48,8 @@ def pictures() -> None:
         cast = PICTURES / "demo.cast"
         shown = "dutperf run examples/demo.yaml"
         record([str(program), *shown.split()[1:], "--output", str(run)], cast, shown)
+        told = cast.read_text("utf-8").replace(str(run), "results/demo")
+        cast.write_text(told, "utf-8")
         (PICTURES / "demo.svg").write_text(drawn(cast, "$ " + shown), "utf-8")
         screenshot(run / "report.html", Path("docs/report.png"))
     VERSION.write_text(f"{__version__}\n")
@@ -92,15 +94,16 @@ def _output(words: list[str]) -> Iterator[tuple[float, str]]:
 
 
 def drawn(cast: Path, command: str) -> str:
-    """The last lines of a recording as SVG, below the command that made them."""
+    """What a recording ends with, bars and difference, below its command: an SVG."""
     _, *pieces = cast.read_text("utf-8").splitlines()
     text = "".join(json.loads(piece)[2] for piece in pieces)
     lines = [line.rsplit("\r")[-1] for line in text.replace("\r\n", "\n").split("\n")]
     starts = (n for n, line in enumerate(lines) if line.startswith("Throughput ("))
     bars = next(starts, 0)
+    ends = (n for n, line in enumerate(lines) if n > bars and " against " in line)
     console = Console(record=True, width=_COLUMNS, file=StringIO(), force_terminal=True)
     console.print(Text(command, style="bold"))
-    for line in lines[bars:]:
+    for line in lines[bars : next(ends, len(lines)) + 1]:
         console.print(Text.from_ansi(line))
     return console.export_svg(title="dutperf", code_format=_PLAIN, unique_id="demo")
 
