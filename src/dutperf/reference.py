@@ -1,7 +1,8 @@
 """What is made of the models and commands: documents, schemas, manual pages.
 
 ``python -m dutperf.reference`` writes ``docs/reference``, its README.md below a mark,
-and ``protocol/schema``; ``python -m dutperf.reference DIR`` the manual pages.
+``protocol/schema`` and ``completion.json`` of the commands;
+``python -m dutperf.reference DIR`` the manual pages.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import typer
 from pydantic import TypeAdapter
 from typer.cli import get_docs_for_click
 from typer.core import MARKUP_MODE_KEY
 
-from dutperf import __version__
+from dutperf import __version__, lab
 from dutperf.cli import EXIT_CODES
 from dutperf.cli.app import EXAMPLES, whole
+from dutperf.cli.completion import TABLE
 from dutperf.compat import commands as siitperf
 from dutperf.config import json_schemas
 from dutperf.protocol import methods
@@ -46,6 +48,91 @@ def command_page() -> str:
     return _ABOVE + get_docs_for_click(
         obj=command, ctx=context, indent=1, name="dutperf"
     )
+
+
+# ``completion.json``: what a shell completes, and ``--help`` shows without loading the
+# commands (``cli.command_help``).
+
+
+_RUNS = {
+    *("resume", "report", "verify", "evidence", "compare", "export-histograms"),
+    *("export", "query", "trend", "serve"),
+}
+"""Commands and options that take directories of runs."""
+
+
+def command_table() -> str:
+    """Every command with its arguments and options, as JSON, a line each."""
+    command = typer.main.get_command(whole())
+    program = _told_command(command, typer.Context(command, info_name="dutperf"))
+    commands = program.pop("commands")
+    told = (f"{json.dumps(key)}: {json.dumps(each)}" for key, each in commands.items())
+    lines = ",\n".join(told)
+    return f'{json.dumps(program)[:-1]}, "commands": {{\n{lines}\n}}}}\n'
+
+
+# Classes of typer's parser, which are no part of its interface, are Any here.
+def _told_command(command: Any, context: typer.Context) -> dict[str, Any]:  # noqa: ANN401
+    name = context.info_name
+    told: dict[str, Any] = {"arguments": {}, "options": {}}
+    for param in command.params:
+        if param.param_type_name == "argument":
+            told["arguments"][param.name] = _told_argument(param, context)
+            continue
+        names = "/".join([*param.opts, *param.secondary_opts])
+        told["options"][names] = _told_option(param, context)
+    deeper = getattr(command, "commands", {})
+    told |= {
+        "help": command.help,
+        "epilog": command.epilog,
+        "panel": isinstance(command.rich_help_panel, str) and command.rich_help_panel,
+        "values": list(lab.LABS) if name in {"up", "down"} else [],
+        "runs": name in _RUNS,
+        "commands": {
+            key: _told_command(each, typer.Context(each, info_name=key, parent=context))
+            for key, each in deeper.items()
+        },
+    }
+    return _said(told)
+
+
+def _told_argument(param: Any, context: typer.Context) -> dict[str, Any]:  # noqa: ANN401
+    kind = param.display_type_rich(ctx=context)
+    return _said(_shown(param, context) | {"metavar": param.metavar, "type": kind})
+
+
+def _told_option(param: Any, context: typer.Context) -> dict[str, Any]:  # noqa: ANN401
+    kind = param.type_descriptor.annotation
+    values = get_args(kind) if get_origin(kind) is Literal else ()
+    if param.name in {"lab", "lab_name"}:
+        values = tuple(lab.LABS)
+    told = {
+        "flag": param.is_flag,
+        "metavar": param.display_type_rich(ctx=context),
+        "panel": param.rich_help_panel,
+        "values": list(values),
+        "runs": param.name in _RUNS,
+    }
+    return _said(_shown(param, context) | told)
+
+
+def _shown(param: Any, context: typer.Context) -> dict[str, Any]:  # noqa: ANN401
+    """The default is what its help has: between brackets, or ``[default: ...]``."""
+    default = param._extract_default_help_str(ctx=context)
+    named = isinstance(param.show_default, str)
+    has_one = named or (param.show_default and default is not None)
+    return {
+        "help": param.help,
+        "required": param.required,
+        "default": has_one
+        and param._get_default_string(
+            ctx=context, show_default_is_str=named, default_value=default
+        ),
+    }
+
+
+def _said(told: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in told.items() if value}
 
 
 # JSON schemas of all files that people or programs read and write.
@@ -330,6 +417,7 @@ def write_reference(checkout: Path) -> None:
     above = readme.read_text("utf-8").partition(MARK)[0] if readme.exists() else ""
     texts[readme] = above + MARK + tables()
     texts[directory / COMMANDS] = command_page()
+    texts[TABLE] = command_table()
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, "utf-8")

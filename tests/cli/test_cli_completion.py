@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dutperf.cli import completion
-from dutperf.cli.completion_table import table
+from dutperf.reference import command_table
 
 
 def completed(line: str, shell: str = "bash") -> list[str]:
@@ -35,8 +35,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_table_is_that_of_the_commands() -> None:
-    assert completion.TABLE.read_text("utf-8") == table(), (
-        "run: python -m dutperf.cli.completion_table"
+    assert completion.TABLE.read_text("utf-8") == command_table(), (
+        "run: python -m dutperf.reference"
     )
 
 

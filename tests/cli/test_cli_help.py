@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from dutperf.catalogue import PROCEDURES
 from dutperf.cli import app
 from dutperf.cli.app import EXAMPLES
-from dutperf.cli.completion_table import show_help
+from dutperf.cli.command_help import show_help
 from dutperf.cli.options import brief
 
 COMMANDS: dict[str, Any] = get_command(app.whole()).commands  # type: ignore[attr-defined]

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from dutperf.catalogue import PROCEDURES
-from dutperf.cli import completion_table  # noqa: F401 - it says what help has
+from dutperf.cli import command_help  # noqa: F401 - flags have no type there
 from dutperf.cli.completion import TABLE
 from dutperf.cli.console import PatientConsole, show_failure
 from dutperf.errors import DutperfError, defect

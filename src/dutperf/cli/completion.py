@@ -1,7 +1,7 @@
 """What a shell may complete, told without loading the commands: that takes a second.
 
 ``completion.json`` beside this file has every command with its options; it is made from
-the commands by ``python -m dutperf.cli.completion_table``. Which results directories
+the commands by ``python -m dutperf.reference``. Which results directories
 there are is seen when they are asked for. The scripts that ask are typer's, from
 ``--install-completion`` and ``--show-completion``; so are the forms of the answers.
 """

@@ -55,7 +55,7 @@ def _run(arguments: list[str]) -> int:
             return _told(told)
     if arguments == [] or arguments[-1] == "--help":
         with contextlib.suppress(Exception):  # what goes wrong there is told below
-            from dutperf.cli.completion_table import show_help  # noqa: PLC0415 - as above
+            from dutperf.cli.command_help import show_help  # noqa: PLC0415 - as above
 
             show_help(arguments)
     from dutperf.cli.app import run  # noqa: PLC0415 - see above
