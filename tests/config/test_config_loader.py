@@ -251,11 +251,6 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         load_testbed(tmp_path / "nowhere.yaml")
 
 
-def test_a_directory_is_refused_as_unreadable(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read: Is a directory"):
-        load_testbed(tmp_path)
-
-
 def test_a_campaign_on_a_lab_loads(tmp_path: Path) -> None:
     path = tmp_path / "campaign.yaml"
     path.write_text(CAMPAIGN_YAML)
@@ -369,3 +364,23 @@ def test_long_values_are_cut_in_messages(bench: Path) -> None:
     assert len(error.message) < 500
     error = refused(bench, TESTBED_YAML + f"{'y' * 5000}: 1\n")
     assert len(error.message) < 500
+
+
+def test_a_file_of_another_kind_is_named_with_what_takes_it(
+    tmp_path: Path, bench: Path
+) -> None:
+    campaign = tmp_path / "campaign.yaml"
+    campaign.write_text(CAMPAIGN_YAML)
+    results = tmp_path / "results.json"
+    results.write_text('{"schema_version": 3, "cells": []}')
+    for load, path, what, takes in (
+        (load_campaign, bench, "a testbed, not a campaign", "dutperf throughput FILE"),
+        (load_testbed, campaign, "a campaign, not a testbed", "dutperf run FILE"),
+        (load_testbed, results, "of results, not a testbed", "dutperf report DIR"),
+        (load_campaign, results, "of results, not a campaign", "dutperf report DIR"),
+        (load_campaign, tmp_path, "is a directory", "name a file in it"),
+    ):
+        with pytest.raises(InputError, match=what) as caught:
+            load(path)
+        assert str(path) in caught.value.message
+        assert takes in caught.value.hint

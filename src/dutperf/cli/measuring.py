@@ -52,7 +52,7 @@ from dutperf.run.openings import openings_of
 def campaign_for(
     spec: ProcedureSpec,
     testbed: Path | None,
-    lab_name: str | None,
+    labs: str | Sequence[str] | None,
     rules: int | None,
     seed: int,
     preset: Preset | None = None,
@@ -60,19 +60,24 @@ def campaign_for(
     """A campaign of one procedure, and of the throughput that it is measured at.
 
     Raises:
-        InputError: not exactly one testbed was given, the file is wrong, or there is no
-            such lab, or none with rules.
+        InputError: neither a testbed nor labs were given or both, the file is wrong, or
+            there is no such lab, none with rules, or one is given twice.
     """
-    if (testbed is None) == (lab_name is None):
+    labs = [labs] if isinstance(labs, str) else labs or ()
+    if (testbed is None) == (not labs):
         raise InputError(
             "give either a testbed file or --lab NAME",
             f"for a device in network namespaces: --lab {next(iter(lab.LABS))}",
         )
     procedures = with_sources(spec, preset)
-    if lab_name is not None:
-        given = lab_name if rules is None else LabKeys(name=lab_name, rules=rules)
-        name = f"{spec.procedure}-{lab.plan(given).name}"
-        return Campaign(name=name, seed=seed, lab=[given], procedures=procedures)
+    if labs:
+        if twice := [each for each in labs if labs.count(each) > 1]:
+            raise InputError(f"--lab {twice[0]} is given twice", "leave one out")
+        given = [
+            each if rules is None else LabKeys(name=each, rules=rules) for each in labs
+        ]
+        name = "-".join([spec.procedure, *(lab.plan(each).name for each in given)])[:64]
+        return Campaign(name=name, seed=seed, lab=given, procedures=procedures)
     if rules is not None:
         filtered = ", ".join(lab.taking("rules"))
         raise InputError(

@@ -209,10 +209,14 @@ AllowHooks = Annotated[
 TestbedFile = Annotated[
     Path | None, typer.Argument(metavar="TESTBED", help="a testbed.yaml file")
 ]
-LabName = Annotated[
-    str | None,
+LabNames = Annotated[
+    list[str] | None,
     typer.Option(
-        "--lab", metavar="NAME", help="a lab instead of a testbed; see 'lab status'"
+        "--lab",
+        metavar="NAME",
+        help="a lab instead of a testbed, or several, one after another; see "
+        "'lab status'",
+        show_default=False,
     ),
 ]
 Rules = Annotated[
@@ -257,6 +261,20 @@ class Display:
 
 DISPLAY = Display()
 """As it is where nobody asks for anything."""
+
+
+def one_lab(labs: Sequence[str] | None) -> str | None:
+    """The lab of a command that has but one; the last does not win in silence.
+
+    Raises:
+        InputError: several were given.
+    """
+    if labs and len(labs) > 1:
+        raise InputError(
+            "this command has one lab: --lab is given several times",
+            "one after another measure the procedures: dutperf throughput",
+        )
+    return labs[0] if labs else None
 
 
 def preset_of(standard: bool, quick: bool) -> Preset | None:

@@ -24,7 +24,7 @@ from dutperf.cli.options import (
     Display,
     DryRun,
     Exact,
-    LabName,
+    LabNames,
     Output,
     Plain,
     Quick,
@@ -37,6 +37,7 @@ from dutperf.cli.options import (
     TlsCert,
     TlsKey,
     Verbose,
+    one_lab,
     preset_of,
 )
 from dutperf.cli.procedure_options import (
@@ -63,6 +64,7 @@ from dutperf.remote.hub import SchedulerHub
 from dutperf.remote.remote_executor import RemoteExecutor
 from dutperf.remote.security import RUN, Certificates, checked_address
 from dutperf.results import ResultsDirectory, stored_campaign
+from dutperf.results.journal import JOURNAL
 from dutperf.run import Executor
 from dutperf.run.campaign_run import (
     ExecutorMaker,
@@ -144,6 +146,11 @@ def run_command(
             "no campaign was given",
             "dutperf run FILE, for one of those in examples/; or --resume DIRECTORY",
         )
+    if campaign and (campaign / JOURNAL).exists():
+        raise InputError(
+            f"{campaign}: is a results directory",
+            f"to continue its run: dutperf run --resume {campaign}",
+        )
     preset = preset_of(standard, quick)
     received = None if campaign else resume
     campaign = campaign or stored_campaign(resume or Path())
@@ -191,7 +198,7 @@ def command_of(name: ProcedureName) -> Callable[..., None]:
         preset: Preset | None,
         display: Display,
         testbed: TestbedFile = None,
-        lab: LabName = None,
+        lab: LabNames = None,
         output: Output = None,
         dry_run: DryRun = False,
         rules: Rules = None,
@@ -348,7 +355,7 @@ def frames(
         Path, typer.Option("--pcap", metavar="FILE", help="the file to write")
     ],
     testbed: TestbedFile = None,
-    lab: LabName = None,
+    lab: LabNames = None,
     rules: Rules = None,
     count: Annotated[
         int,
@@ -370,7 +377,7 @@ def frames(
     trial does; else MAC addresses that are not given are made up, and said to be.
     """
     _write_frames(
-        campaign_for(spec, testbed, lab, rules, seed),
+        campaign_for(spec, testbed, one_lab(lab), rules, seed),
         rate_fps=rate,
         count=count,
         pcap=pcap,

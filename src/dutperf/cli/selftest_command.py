@@ -19,7 +19,7 @@ from dutperf.bench.benches import SelftestSettings, fell_short, run_selftest
 from dutperf.cli import INTERRUPTED, INVALID
 from dutperf.cli.console import PatientConsole, print_versioned, show_notice
 from dutperf.cli.measuring import campaign_for, open_testbed, planned_testbeds, watched
-from dutperf.cli.options import AsJson, LabName, Output, Quick, TestbedFile
+from dutperf.cli.options import AsJson, LabNames, Output, Quick, TestbedFile, one_lab
 from dutperf.cli.procedure_options import DEFAULT_SEED
 from dutperf.cli.summary import entry_text, show_json
 from dutperf.config import Campaign, PlannedTestbed, expand, load_testbed, spec_from
@@ -323,7 +323,7 @@ Of = Annotated[
 
 def selftest(
     testbed: TestbedFile = None,
-    lab: LabName = None,
+    lab: LabNames = None,
     campaign: Of = None,
     cabled: Cabled = False,
     quick: Quick = False,
@@ -347,7 +347,7 @@ def selftest(
     if not stateful:
         measure_passports(
             testbed,
-            lab,
+            one_lab(lab),
             campaign,
             [version] if version else [4, 6],
             cabled=cabled,

@@ -17,7 +17,7 @@ from dutperf.cli import INTERRUPTED, INVALID
 from dutperf.cli.console import PatientConsole, print_versioned
 from dutperf.cli.live_view import LiveLines
 from dutperf.cli.measuring import campaign_for, planned_testbeds, surroundings
-from dutperf.cli.options import AsJson, LabName, Plain, Rules, TestbedFile
+from dutperf.cli.options import AsJson, LabNames, Plain, Rules, TestbedFile, one_lab
 from dutperf.cli.procedure_options import DEFAULT_SEED, Seed, with_frame_options
 from dutperf.cli.stream_keys import (
     Action,
@@ -105,7 +105,7 @@ def stream(
     spec: ProcedureSpec,
     rate: Rate,
     testbed: TestbedFile = None,
-    lab: LabName = None,
+    lab: LabNames = None,
     rules: Rules = None,
     duration_s: Duration = None,
     max_rate_fps: MaxRateFps = None,
@@ -136,7 +136,7 @@ def stream(
             f"--rate {rate_fps:,} is more than --max-rate, {max_rate_fps:,}",
             "lower the one, or raise the other",
         )
-    campaign = campaign_for(spec, testbed, lab, rules, seed)
+    campaign = campaign_for(spec, testbed, one_lab(lab), rules, seed)
     (planned,) = planned_testbeds(campaign)
     session = _Session(
         campaign,

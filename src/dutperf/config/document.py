@@ -134,6 +134,8 @@ def _read(path: Path) -> str:
         raise InputError(
             f"{path}: no such file", f"check the path, or {_START_FROM}"
         ) from None
+    except IsADirectoryError:
+        raise InputError(f"{path}: is a directory", "name a file in it") from None
     except UnicodeDecodeError:
         raise InputError(f"{path}: not a text file (UTF-8)", _START_FROM) from None
     except OSError as error:

@@ -220,7 +220,7 @@ def load_testbed(path: Path) -> Testbed:
     Raises:
         InputError: names file, line and key of everything wrong (at most ten).
     """
-    return validate(Testbed, read_document(path))
+    return validate(Testbed, _of_kind("testbed", path))
 
 
 def load_campaign(path: Path, *, stored: bool = False) -> Campaign:
@@ -236,7 +236,7 @@ def load_campaign(path: Path, *, stored: bool = False) -> Campaign:
     Raises:
         InputError: names file, line and key of everything wrong (at most ten).
     """
-    document = read_document(path)
+    document = _of_kind("campaign", path)
     campaign = validate(Campaign, document)
     if campaign.testbed is None:
         return campaign
@@ -251,6 +251,25 @@ def load_campaign(path: Path, *, stored: bool = False) -> Campaign:
         for number, given in enumerate(campaign.testbed)
     ]
     return campaign.model_copy(update={"testbed": testbeds})
+
+
+_KINDS = {
+    "testbed": ("left", "dutperf throughput FILE, or 'testbed: FILE' in a campaign"),
+    "campaign": ("procedures", "dutperf run FILE"),
+    "results": ("cells", "dutperf report DIRECTORY, of the one that it is in"),
+}
+"""Of each kind of file a key that no other has, and what takes it."""
+
+
+def _of_kind(wanted: str, path: Path) -> Document:
+    """The file at ``path``, which is not of another kind."""
+    document = read_document(path)
+    if _KINDS[wanted][0] not in document.data:
+        for kind, (key, takes) in _KINDS.items():
+            if key in document.data:
+                article = "of results" if kind == "results" else f"a {kind}"
+                raise InputError(f"{path}: this is {article}, not a {wanted}", takes)
+    return document
 
 
 def from_data(model: type[Model], data: dict[str, Any], where: str) -> Model:
