@@ -8,7 +8,7 @@ it may be told is its model's (``config.specs``), how it is measured
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 ProcedureName = Literal[
@@ -53,6 +53,9 @@ class Procedure:
     varied: what the trials of its search differ in; None: it searches nothing.
     value: name of its one value over numbers of flows (RFC 8219 10.2); empty: it has
         none, or several with names of their own.
+    also: what operators call its figure, or what it finds.
+    figures: names of the figures of each cell, where it has several, and what people
+        call them.
     """
 
     name: ProcedureName
@@ -71,6 +74,8 @@ class Procedure:
     )
     varied: Literal["rate", "burst"] | None = None
     value: str = ""
+    also: tuple[str, ...] = ()
+    figures: Mapping[str, str] = field(default_factory=dict)
     statistic: Literal["median", "average"] = "median"
 
 
@@ -92,6 +97,7 @@ _ALL = (
         ),
         varied="rate",
         value="throughput",
+        also=("NDR", "no-drop rate"),
     ),
     Procedure(
         name="multicast-throughput",
@@ -126,6 +132,7 @@ _ALL = (
             "dutperf frame-loss testbed.yaml --rate 90000 --load 110 --load 100",
         ),
         value="loss at the highest load",
+        also=("loss", "packet loss"),
     ),
     Procedure(
         name="back-to-back",
@@ -145,6 +152,7 @@ _ALL = (
         varied="burst",
         value="longest burst",
         statistic="average",
+        also=("burst capacity",),
     ),
     Procedure(
         name="system-recovery",
@@ -163,6 +171,7 @@ _ALL = (
         ),
         value="recovery time",
         statistic="average",
+        also=("recovery",),
     ),
     Procedure(
         name="outage",
@@ -186,6 +195,7 @@ _ALL = (
         ),
         value="outage",
         statistic="average",
+        also=("failover time", "convergence time", "reset time"),
     ),
     Procedure(
         name="connection-rate",
@@ -200,6 +210,7 @@ _ALL = (
         examples=("dutperf connection-rate --lab nft-nat44 --connections 10000",),
         limit=("RFC 9693 4.5", "the device's maximum rate"),
         varied="rate",
+        also=("CPS", "new sessions per second", "connection setup rate"),
     ),
     Procedure(
         name="table-capacity",
@@ -213,6 +224,7 @@ _ALL = (
         metric="table_capacity",
         examples=("dutperf table-capacity --lab nft-nat44 --most 100000 --first 1000",),
         limit=("RFC 9693 4.9", "the device's capacity"),
+        also=("concurrent sessions", "concurrent connections", "NAT table size"),
     ),
     Procedure(
         name="teardown-rate",
@@ -227,6 +239,7 @@ _ALL = (
         examples=(
             "dutperf teardown-rate --lab nft-nat44 --connections 10000 --rate 5000",
         ),
+        also=("session tear-down rate",),
     ),
     Procedure(
         name="latency",
@@ -243,6 +256,8 @@ _ALL = (
             "dutperf latency --lab known-answer --quick --rate throughput",
             "dutperf latency testbed.yaml --rate 100000 --tags 500",
         ),
+        also=("delay",),
+        figures={"TL": "typical latency", "WCL": "worst case latency"},
     ),
     Procedure(
         name="pdv",
@@ -258,6 +273,12 @@ _ALL = (
             "dutperf pdv --lab known-answer --quick --rate throughput",
             "dutperf pdv testbed.yaml --rate throughput",
         ),
+        also=("jitter",),
+        figures={
+            "PDV": "packet delay variation",
+            "Dmin": "smallest delay",
+            "D99.9": "largest delay",
+        },
     ),
     Procedure(
         name="ipdv",
@@ -273,6 +294,11 @@ _ALL = (
             "dutperf ipdv --lab known-answer --quick --rate throughput",
             "dutperf ipdv testbed.yaml --rate 100000",
         ),
+        figures={
+            "IPDV max": "largest inter packet delay variation",
+            "IPDV median": "median inter packet delay variation",
+            "IPDV min": "smallest inter packet delay variation",
+        },
     ),
 )
 PROCEDURES: Mapping[ProcedureName, Procedure] = {each.name: each for each in _ALL}

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -443,3 +444,70 @@ def test_the_stored_campaign_of_a_lab_names_the_lab(
     run(FakeEngine(perfect()), "throughput", "--lab", "linux-router", *QUICK)
     assert lab_calls
     assert "lab: linux-router" in Path("run/campaign.yaml").read_text()
+
+
+def required(run: Run, fps: int, *texts: str) -> int:
+    options = [part for text in texts for part in ("--require", text)]
+    engine = FakeEngine(step(fps))
+    return throughput(run, engine, "--resolution", "1%", *options, "--junit", "x.xml")
+
+
+def test_what_is_required_decides_how_a_command_ends(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert required(run, 250_000, "throughput >= 200k", "throughput <= 1M") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-2].startswith(
+        "throughput >= 200k: met; throughput-ip4-64-both: 250,000"
+    )
+    assert lines[-1].startswith("throughput <= 1M: met; ")
+    assert 'tests="2" failures="0" skipped="0"' in Path("x.xml").read_text()
+
+
+def test_a_slower_device_ends_with_4_and_one_at_the_bound_with_1(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = ("throughput >= 300k", "throughput >= 100k")
+    assert required(run, 250_000, *texts) == 4
+    assert "throughput >= 300k: not met; " in capsys.readouterr().out
+    assert '<failure message="250,000 fps (1 repeat' in Path("x.xml").read_text()
+    shutil.rmtree("run")
+    assert required(run, 250_000, "throughput >= 250,001") == 1
+    assert "throughput >= 250,001: cannot tell; " in capsys.readouterr().out
+    assert '<skipped message="cannot tell: 250,000' in Path("x.xml").read_text()
+
+
+def test_a_run_that_is_resumed_is_held_to_what_it_was_asked_for(run: Run) -> None:
+    assert required(run, 250_000, "throughput >= 300k") == 4
+    assert "throughput >= 300k" in Path("run/campaign.yaml").read_text()
+    assert run(FakeEngine(step(1)), "run", "--resume", "run") == 4
+    more = ("--resume", "run", "--require", "throughput >= 1")
+    assert run(FakeEngine(step(1)), "run", *more) == 4
+
+
+def test_nothing_is_sent_for_a_requirement_that_nothing_measures(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for text, told in (
+        ("p99 latency <= 1ms", "nothing here measures it"),
+        ("throughput = 5", "requires nothing of a figure"),
+    ):
+        assert required(run, 250_000, text) == 2
+        assert told in capsys.readouterr().err
+    assert not Path("run").exists()
+
+
+def test_a_percentile_that_is_required_is_measured(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ("--quick", "--rate", "1000", "--ip", "4", "--output", "run")
+    text = "p99 latency <= 1 s"
+    engine = FakeEngine(perfect())
+    code = run(engine, "latency", "testbed.yaml", *options, "--require", text)
+    assert code == 0
+    assert (
+        f"{text}: met; latency-ip4-64-both-1000fps, p99 forward"
+        in capsys.readouterr().out
+    )
+    measures = json.loads(Path("run/results.json").read_text())["cells"][0]["measures"]
+    assert {each["name"] for each in measures} == {"TL", "WCL", "p99"}

@@ -41,6 +41,7 @@ def derived_delays(procedure: str, settings: Json, asked: Sequence[Asked]) -> Js
     quantities = _QUANTITIES[procedure]
     if settings.get("rfc2544_latency"):
         quantities = (Quantity("latency", typical, "usual", "mean"),)
+    quantities += tuple(map(_percentile, settings.get("percentiles") or ()))
     numbers = sorted({each.repeat for each in asked})
     tried = [[a for a in asked if a.repeat == n] for n in numbers]
     trials = [t[-1].trial if t[-1].kind != "invalid" else None for t in tried]
@@ -80,6 +81,16 @@ def typical(stream: Json) -> Reading | None:
 def worst_case(stream: Json) -> Reading | None:
     """RFC 8219 7.2: the 99.9th percentile of the tags."""
     return _of_tags(stream, lambda v: formulas.percentile(v, Fraction(999, 1000)))
+
+
+def _percentile(percent: float) -> Quantity:
+    """That was asked for, of the tags."""
+    share = Fraction(str(percent)) / 100
+    return Quantity(
+        f"p{percent:g}",
+        lambda stream: _of_tags(stream, lambda v: formulas.percentile(v, share)),
+        "rare",
+    )
 
 
 def _of_tags(

@@ -8,6 +8,7 @@ from comparison_sample import bounded, latency, rate
 from dutperf.cli.summary import STYLE
 from dutperf.procedures.side_by_side import SideBySide, known_range, side_by_side
 from dutperf.results import CellResult, ResultsFile
+from dutperf.results.figures import cell_figure
 from dutperf.results.rate_results import Finding
 from dutperf.tables import subjects
 
@@ -48,8 +49,8 @@ def test_the_first_device_is_the_baseline_and_a_bar_is_a_share_of_the_longest() 
 
 def test_a_difference_reaches_as_far_as_repeats_and_search_know() -> None:
     one, two = rate(1000, 1000, 1000), rate(500, 500, 600)
-    assert known_range(two)[0] == 500
-    assert known_range(two)[1] == pytest.approx(603, abs=2)
+    assert known_range(cell_figure(two))[0] == 500
+    assert known_range(cell_figure(two))[1] == pytest.approx(603, abs=2)
     (sentence,) = said(at("a", one), at("b", two))
     assert sentence == "b against a: -50 % (-50 to -40)"
 

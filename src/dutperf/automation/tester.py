@@ -5,29 +5,28 @@ from __future__ import annotations
 import contextlib
 import itertools
 import logging
-import math
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dutperf.catalogue import PROCEDURES, Unit
+from dutperf.catalogue import PROCEDURES
 from dutperf.cli.measuring import campaign_for, planned_testbeds, surroundings
 from dutperf.config import PlannedTestbed, Testbed, spec_from
 from dutperf.config.campaign import Campaign, Preset, preset_keys
 from dutperf.config.testbed import Hooks
 from dutperf.errors import InputError
+from dutperf.model.requirements import bound_in_unit
 from dutperf.procedures.events import Event, Notice, ReportWritten, RunStarted
+from dutperf.procedures.requirements import figure_name, found_words, outcome_of
 from dutperf.report import write_report
 from dutperf.results import ResultsFile
-from dutperf.results.figures import Figure, figures_of, judged_words
+from dutperf.results.figures import Figure, figures_of
 from dutperf.results.units import in_unit
 from dutperf.run.campaign_run import campaign_to_run, run_campaign
 from dutperf.run.local_executor import Surroundings
 from dutperf.simulation.fake_engine import FakeEngine, step
-from dutperf.tables.subject import several_testbeds
 
 _LOG = logging.getLogger("dutperf")
 _PRESETS: dict[str, Preset] = {"quick": "quick", "standard": "standard"}
@@ -140,10 +139,6 @@ class _Heard:
 # What one measurement found, and whether that is enough.
 
 
-_TIMES_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
-_SIGNS = {None: "", "lower": ">= ", "upper": "<= ", "below": "< "}
-
-
 @dataclass(frozen=True)
 class Measured:
     """The results of one measurement.
@@ -167,8 +162,9 @@ class Measured:
         """
         found = self.figures()
         if len(found) > 1:
+            names = [figure_name(each, self.results) for each in found]
             raise InputError(
-                f"there are {len(found)} figures: {', '.join(map(self._name, found))}",
+                f"there are {len(found)} figures: {', '.join(names)}",
                 "ask for one cell, or take figures() apart",
             )
         return found[0].value
@@ -196,11 +192,13 @@ class Measured:
             figure: which ones, where a cell has several: ``TL``, ``WCL``, ``PDV``.
 
         Raises:
-            AssertionError: one is less, may be less, or is invalid; it says which.
+            AssertionError: one is less, may be less, or is invalid; it says which. It
+                may be if the repeats, or the interval of their median, have the bound
+                within them.
             InputError: there is no such figure, or the bound is of another unit.
         """
         __tracebackhide__ = True
-        self._assert("at least", bound, figure, lambda v, b: v >= b, (None, "lower"))
+        self._assert(figure, bound, at_least=True)
 
     def assert_at_most(self, bound: float | str, figure: str = "") -> None:
         """Each figure is as much as ``bound``, or less; see ``assert_at_least``.
@@ -209,71 +207,20 @@ class Measured:
             AssertionError, InputError: as there.
         """
         __tracebackhide__ = True  # of pytest: who asked is what matters
-        sides = (None, "upper", "below")
-        self._assert("at most", bound, figure, lambda v, b: v <= b, sides)
+        self._assert(figure, bound, at_least=False)
 
-    def _assert(
-        self,
-        words: str,
-        bound: float | str,
-        name: str,
-        holds: Callable[[float, float], bool],
-        limits: Sequence[str | None],
-    ) -> None:
+    def _assert(self, name: str, bound: float | str, *, at_least: bool) -> None:
         __tracebackhide__ = True
         short = []
         for figure in self.figures(name):
-            asked = in_figures_unit(bound, figure.unit)
-            value = figure.value
-            if value is None or figure.limit not in limits or not holds(value, asked):
+            asked = bound_in_unit(bound, figure.unit)
+            outcome = outcome_of(figure, asked, at_least=at_least)
+            if outcome != "met":
+                words = f"at {'least' if at_least else 'most'}"
                 short.append(
-                    f"{self._name(figure)}: found {_told(figure)}, asked for {words} "
-                    f"{in_unit(asked, figure.unit)}; {_verdict(figure)}"
+                    f"{figure_name(figure, self.results)}: {outcome}: asked for "
+                    f"{words} {in_unit(asked, figure.unit)}, found "
+                    f"{found_words(figure)}"
                 )
         if short:
             raise AssertionError("\n".join([*short, f"report: {self.report}"]))
-
-    def _name(self, figure: Figure) -> str:
-        of = figure.result
-        which = f"{figure.name} {figure.direction}" if figure.unit == "ns" else ""
-        at = f"at {of.place}" if of.place and several_testbeds(self.results) else ""
-        return ", ".join(filter(None, (of.id, which, judged_words(of), at)))
-
-
-def in_figures_unit(bound: float | str, unit: Unit) -> float:
-    """A bound as it was given, in a figure's unit.
-
-    Raises:
-        InputError: it is no number, or of another unit.
-    """
-    told = re.fullmatch(r"\s*([-+0-9.,_eE]+)\s*(.*?)\s*", str(bound))
-    number = told[1].replace(",", "").replace("_", "") if told else ""
-    try:
-        value = float(number)
-    except ValueError:
-        value = math.nan
-    if not told or not math.isfinite(value):
-        raise InputError(f"{bound!r} is no bound", "for example 100000, or '2 ms'")
-    if unit == "ns" and told[2] in _TIMES_NS:
-        return value * _TIMES_NS[told[2]]
-    if told[2] in ("", unit) or (told[2], unit) == ("%", "percent"):
-        return value
-    raise InputError(f"{bound!r} is of another unit: the figure is in {unit}")
-
-
-def _told(figure: Figure) -> str:
-    if figure.value is None:
-        return "no valid figure"
-    if math.isinf(figure.value):
-        return "infinite: too many frames were lost"
-    return f"{_SIGNS[figure.limit]}{in_unit(figure.value, figure.unit)}"
-
-
-def _verdict(figure: Figure) -> str:
-    """The verdict, and what led to it or to a bound."""
-    told = f"verdict {figure.verdict}"
-    if reasons := figure.result.reasons:
-        told += f" ({', '.join(reason.message for reason in reasons)})"
-    if figure.bound_cause:
-        told += f", a lower bound ({figure.bound_cause})"
-    return told

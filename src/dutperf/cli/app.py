@@ -14,7 +14,7 @@ from dutperf.catalogue import PROCEDURES
 from dutperf.cli import command_help  # noqa: F401 - flags have no type there
 from dutperf.cli.completion import TABLE
 from dutperf.cli.console import PatientConsole, show_failure
-from dutperf.errors import DutperfError, defect
+from dutperf.errors import DutperfError, InputError, defect
 
 # Examples at the end of a command's help; each is a whole command line.
 
@@ -102,6 +102,10 @@ def _asked_for(arguments: list[str]) -> typer.Typer:
     first = next((each for each in arguments if not each.startswith("-")), None)
     if first is None:
         return whole()
+    plain = first.lower().replace("-", " ")
+    for each in PROCEDURES.values():
+        if plain in (other.lower().replace("-", " ") for other in each.also):
+            raise InputError(f"{first} is called {each.name}", f"dutperf {each.name}")
     made = _program()
     for name in json.loads(TABLE.read_text("utf-8"))["commands"]:
         if name == first:

@@ -10,12 +10,13 @@ from pathlib import Path
 import typer
 
 from dutperf import lab
-from dutperf.cli import INTERRUPTED, INVALID
+from dutperf.cli import INTERRUPTED, INVALID, WORSE
 from dutperf.cli.console import PatientConsole, show_notice
 from dutperf.cli.options import DISPLAY, Display
 from dutperf.cli.summary import (
     show_all,
     show_json,
+    show_judged,
     show_summary,
     show_with_deviations,
 )
@@ -28,18 +29,21 @@ from dutperf.config import (
     load_testbed,
     with_sources,
 )
-from dutperf.config.campaign import LabKeys
+from dutperf.config.campaign import LabKeys, requiring
 from dutperf.doctor import Check
 from dutperf.doctor.checks import examine
 from dutperf.errors import DutperfError, InputError, defect
 from dutperf.model.fields import CampaignError, Problem
+from dutperf.model.requirements import requirement
 from dutperf.model.specs import ProcedureSpec
 from dutperf.passport.keeping import directory
 from dutperf.passport.making import Maker
 from dutperf.procedures.cpu_contention import DeviceWatch
 from dutperf.procedures.events import OnEvent
+from dutperf.procedures.requirements import Case, Judged, judged, junit
 from dutperf.report import write_report
 from dutperf.results import CellResult, ResultsFile
+from dutperf.results.storage import write_atomically
 from dutperf.routing import open_speaker
 from dutperf.run.campaign_run import ExecutorMaker, Kind, run_campaign
 from dutperf.run.engine_session import prepare_engine
@@ -178,12 +182,23 @@ def measure(
         DutperfError: as ``run_campaign``; and for anything unexpected.
         typer.Exit: with the exit code, unless it is 0.
     """
+    required = [requirement(text) for text in display.require or ()]
+    asked = campaign if resume else requiring(campaign, display.require or ())
     results = watched(
-        lambda on_event: _run(campaign, on_event, kind, output, resume, make_executor),
+        lambda on_event: _run(asked, on_event, kind, output, resume, make_executor),
         _shown(display),
         display,
     )
-    if results and _falls_short(results.cells, display):
+    if results is None:
+        return
+    found = judged([*campaign.requirements, *required], results)
+    show_judged(PatientConsole(stderr=display.as_json), found)
+    if display.junit:
+        write_atomically(display.junit, _as_junit(asked.name, found))
+    if any(each.outcome == "not met" for each in found):
+        raise typer.Exit(WORSE)
+    cannot_tell = any(each.outcome == "cannot tell" for each in found)
+    if cannot_tell or _falls_short(results.cells, display):
         raise typer.Exit(INVALID)
 
 
@@ -203,6 +218,22 @@ def measured(
     return watched(
         lambda on_event: _run(campaign, on_event, kind, output, resume), show, display
     )
+
+
+def _as_junit(name: str, found: Sequence[Judged]) -> str:
+    """A test case for each figure that something is required of."""
+    cases = [
+        Case(
+            f"{each.requirement.words}: {each.cell}",
+            f"dutperf.{name}",
+            failure=each.found if each.outcome == "not met" else "",
+            skipped=f"cannot tell: {each.found}"
+            if each.outcome == "cannot tell"
+            else "",
+        )
+        for each in found
+    ]
+    return junit(f"dutperf {name}", cases)
 
 
 def _shown(display: Display) -> Show:

@@ -73,7 +73,7 @@ _PANELS: dict[str, tuple[str, ...]] = {
         "burst_limit",
     ),
     "Trials that are lost": ("early_stop",),
-    "Tagged frames": ("tags", "first_tag_s", "rfc2544_latency"),
+    "Tagged frames": ("tags", "first_tag_s", "percentiles", "rfc2544_latency"),
     "Traffic": ("flows",),
 }
 _STATEFUL = "Stateful gateways (RFC 9693)"
@@ -248,15 +248,42 @@ Quick = Annotated[
 ]
 
 
+Require = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--require",
+        metavar="TEXT",
+        help="end with 4 unless it is so: 'throughput >= 200k', 'p99 latency <= 500us'",
+        show_default=False,
+        rich_help_panel=SHOWN,
+    ),
+]
+RequireJunit = Annotated[
+    Path | None,
+    typer.Option(
+        "--junit",
+        metavar="FILE",
+        help="write what is required, and found, as JUnit XML",
+        show_default=False,
+        rich_help_panel=SHOWN,
+    ),
+]
+
+
 @dataclass(frozen=True)
 class Display:
-    """How results are shown, and what the exit code says of them."""
+    """How results are shown, and what the exit code says of them.
+
+    ``require``: what figures are to be; ``junit``: where that is written, too.
+    """
 
     as_json: bool = False
     verbose: bool = False
     exact: bool = False
     plain: bool = False
     deviations: bool = False
+    require: Sequence[str] | None = None
+    junit: Path | None = None
 
 
 DISPLAY = Display()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 from pydantic import BaseModel
@@ -25,6 +25,8 @@ from dutperf.cli.options import (
     Exact,
     Plain,
     Quick,
+    Require,
+    RequireJunit,
     Standard,
     Verbose,
     brief,
@@ -144,6 +146,7 @@ FLAGS: dict[str, Flag] = {
     "step": Flag("--step", str, "WIDTH"),
     "tags": Flag("--tags", str, "N", _whole),
     "first_tag_s": Flag("--first-tag", str, "S", _number),
+    "percentiles": Flag("--percentile", list[str], "PERCENT", _numbers),
     "rfc2544_latency": Flag("--rfc2544-latency", bool),
     "frame_timeout_ms": Flag("--frame-timeout", str, "MS", _number),
     "timeout_sweep_ms": Flag("--timeout-sweep", list[str], "MS", _numbers),
@@ -327,17 +330,26 @@ def _with_options(
 
 
 def _flags(**options: object) -> dict[str, inspect.Parameter]:
-    """Options that are given or not."""
+    """Options that are left out as a rule."""
     return {
         name: inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=option
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=False if get_args(option)[0] is bool else None,
+            annotation=option,
         )
         for name, option in options.items()
     }
 
 
 _DISPLAY = _flags(
-    as_json=AsJson, verbose=Verbose, exact=Exact, plain=Plain, deviations=Deviations
+    as_json=AsJson,
+    verbose=Verbose,
+    exact=Exact,
+    plain=Plain,
+    deviations=Deviations,
+    require=Require,
+    junit=RequireJunit,
 )
 _RARE = {"rules", "seed"}
 _PRESETS = _flags(standard=Standard, quick=Quick)

@@ -28,6 +28,8 @@ from dutperf.cli.options import (
     Output,
     Plain,
     Quick,
+    Require,
+    RequireJunit,
     Resume,
     Rules,
     SchedulerAddress,
@@ -130,6 +132,8 @@ def run_command(
     exact: Exact = False,
     plain: Plain = False,
     deviations: Deviations = False,
+    require: Require = None,
+    junit: RequireJunit = None,
     tls_ca: TlsCa = None,
     tls_cert: TlsCert = None,
     tls_key: TlsKey = None,
@@ -169,7 +173,7 @@ def run_command(
             asked,
             kind="campaign",
             output=output,
-            display=Display(as_json, verbose, exact, plain, deviations),
+            display=Display(as_json, verbose, exact, plain, deviations, require, junit),
             resume=resume,
             make_executor=_executor(scheduler, Certificates(tls_ca, tls_cert, tls_key)),
         )
@@ -212,7 +216,8 @@ def command_of(name: ProcedureName) -> Callable[..., None]:
             return
         measure(campaign, kind=procedure.name, output=output, display=display)
 
-    command.__doc__ = procedure.finds
+    also = f"\n\nAlso called: {', '.join(procedure.also)}." if procedure.also else ""
+    command.__doc__ = f"{procedure.finds}{also}"
     return with_procedure_options(procedure.name)(command)
 
 

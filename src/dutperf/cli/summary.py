@@ -7,10 +7,12 @@ from pathlib import Path
 from textwrap import wrap
 
 from rich.table import Table as Shown
+from rich.text import Text
 
 from dutperf import stats
 from dutperf.cli.console import PatientConsole, print_json
 from dutperf.procedures.measurements import tables
+from dutperf.procedures.requirements import Judged
 from dutperf.procedures.side_by_side import SideBySide, side_by_side
 from dutperf.results import (
     CellResult,
@@ -61,6 +63,18 @@ def show_table(console: PatientConsole, table: Table) -> None:
             console.print(_sideways(table, rows))
         return
     console.print(_upright(table, console.width))
+
+
+_COLOURS = {"met": "green", "not met": "red", "cannot tell": "yellow"}
+
+
+def show_judged(console: PatientConsole, found: Sequence[Judged]) -> None:
+    """Each requirement, whether it is met, and by what."""
+    for each in found:
+        line = Text(each.requirement.words + ": ")
+        line.append(each.outcome, _COLOURS[each.outcome])
+        line.append(f"; {each.cell}: {each.found}")
+        console.print(line, highlight=False, soft_wrap=True)
 
 
 def _upright(table: Table, width: int) -> Shown:

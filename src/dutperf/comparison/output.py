@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 import jinja2
 
@@ -24,6 +22,7 @@ from dutperf.comparison.comparison_tables import (
 )
 from dutperf.comparison.judging import Compared, Comparison, compare
 from dutperf.comparison.sides import read_runs
+from dutperf.procedures import requirements
 from dutperf.report.page import environment
 from dutperf.visible import visible
 
@@ -94,9 +93,6 @@ def _number(value: float | None) -> float | None:
 # A comparison as JUnit's XML, which CI systems show: one test case for each cell.
 
 
-_NO_XML = re.compile("[\ufffe\uffff]")
-
-
 def junit(found: Comparison, limit: float) -> str:
     """The XML; a case failed if one of its figures is worse than ``limit``.
 
@@ -107,23 +103,19 @@ def junit(found: Comparison, limit: float) -> str:
     for each in found.figures:
         if each.before is not None:
             cases.setdefault((each.run, each.key.words), []).append(each)
-    suite = Element("testsuite", name="dutperf compare", errors="0")
-    counts = {"failure": 0, "skipped": 0}
+    told = []
     for (run, cell), figures in cases.items():
-        case = SubElement(
-            suite, "testcase", name=_safe(cell), classname=f"dutperf.compare.{run}"
+        worse = [f for f in figures if f.judged(limit) == "worse"]
+        open_ = [f for f in figures if f.judged(limit) == "cannot_tell"]
+        told.append(
+            requirements.Case(
+                cell,
+                f"dutperf.compare.{run}",
+                failure=_words(worse) if worse else "",
+                skipped=f"cannot tell: {_words(open_)}" if open_ else "",
+            )
         )
-        if worse := [f for f in figures if f.judged(limit) == "worse"]:
-            counts["failure"] += 1
-            SubElement(case, "failure", message=_words(worse))
-        elif open_ := [f for f in figures if f.judged(limit) == "cannot_tell"]:
-            counts["skipped"] += 1
-            SubElement(case, "skipped", message=f"cannot tell: {_words(open_)}")
-    suite.set("tests", str(len(cases)))
-    suite.set("failures", str(counts["failure"]))
-    suite.set("skipped", str(counts["skipped"]))
-    indent(suite)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(suite, "unicode")}\n'
+    return requirements.junit("dutperf compare", told)
 
 
 def _words(figures: Iterable[Compared]) -> str:
@@ -131,12 +123,7 @@ def _words(figures: Iterable[Compared]) -> str:
     for each in figures:
         name = f"{each.name}: " if each.name else ""
         told.append(f"{name}{finding(each)}{interval_words(each)}")
-    return _safe("; ".join(told))
-
-
-def _safe(text: str) -> str:
-    """No XML may hold these, however they are written."""
-    return _NO_XML.sub("?", visible(text))
+    return "; ".join(told)
 
 
 # A comparison as one page of HTML, in the report's look: no script, no network.

@@ -8,16 +8,24 @@ written beside the results, is itself a valid campaign.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 
 from dutperf.config.testbed import Testbed
 from dutperf.errors import InputError
-from dutperf.model.fields import Name, OneOrMore, Strict, distinct
+from dutperf.model.fields import (
+    KeyedError,
+    Listed,
+    Name,
+    OneOrMore,
+    Strict,
+    distinct,
+)
 from dutperf.model.loads import parse_rate_per_flow
 from dutperf.model.rate_specs import RateSearchKeys
+from dutperf.model.requirements import Requirement, requirement
 from dutperf.model.specs import (
     SPECS,
     FixedLoadKeys,
@@ -229,6 +237,55 @@ def _replaced(spec: ProcedureSpec, preset: Preset) -> ProcedureSpec:
     return type(spec).model_validate(given | preset_keys(preset, given))
 
 
+def requiring(campaign: Campaign, texts: Sequence[str]) -> Campaign:
+    """``campaign`` with more requirements; percentiles of delays are then measured.
+
+    Raises:
+        InputError: one is none, or of what is not measured.
+    """
+    if not texts:
+        return campaign
+    wanted = [requirement(text) for text in texts]
+    percentiles = [
+        float(each.figure[1:]) for each in wanted if _PERCENTILE.fullmatch(each.figure)
+    ]
+    given = {
+        **dict(campaign),
+        "require": [*campaign.require, *texts],
+        "procedures": [
+            spec.model_copy(
+                update={"percentiles": distinct([*spec.percentiles, *percentiles])}
+            )
+            if isinstance(spec, LatencySpec) and not spec.rfc2544_latency
+            else spec
+            for spec in campaign.procedures
+        ],
+    }
+    for text, each in zip(texts, wanted, strict=True):
+        if not any(_measures(spec, each) for spec in given["procedures"]):
+            raise InputError(f"{text!r}: nothing here measures it", _what_does(each))
+    return Campaign.model_validate(given)
+
+
+_PERCENTILE = re.compile(r"p[0-9.]+")
+
+
+def _measures(spec: ProcedureSpec, wanted: Requirement) -> bool:
+    if spec.procedure != wanted.procedure:
+        return False
+    if isinstance(spec, LatencySpec):
+        others = () if spec.rfc2544_latency else ("TL", "WCL")
+        known = ("", *others, *(f"p{each:g}" for each in spec.percentiles))
+        return wanted.figure in known
+    return True
+
+
+def _what_does(wanted: Requirement) -> str:
+    if _PERCENTILE.fullmatch(wanted.figure):
+        return f"give latency 'percentiles: [{wanted.figure[1:]}]'"
+    return f"measure {wanted.procedure}, too"
+
+
 def _testbed_kind(value: Any) -> str:  # noqa: ANN401 - raw YAML
     return "file" if isinstance(value, str) else "inline"
 
@@ -264,6 +321,11 @@ class Campaign(Strict):
         "a list: each number makes a testbed of its own, NAME-4cores; needs the hook "
         "set_cores",
     )
+    require: Annotated[list[str], Listed()] = Field(
+        default=[],
+        description="what figures are to be, as 'throughput >= 200k' or 'p99 latency "
+        "<= 500us': a run of which one is not ends with 4",
+    )
     preset: Preset | None = Field(
         default=None,
         description="defaults of times, repeats, tags and resolution: standard (by the "
@@ -298,6 +360,25 @@ class Campaign(Strict):
         if (self.lab is None) == (self.testbed is None):
             raise ValueError("give exactly one of the keys lab and testbed")
         return self
+
+    @model_validator(mode="after")
+    def _is_measured(self) -> Self:
+        for number, text in enumerate(self.require):
+            try:
+                wanted = requirement(text)
+            except InputError as error:
+                raise KeyedError(
+                    ("require", number), error.message, error.hint
+                ) from None
+            if not any(_measures(spec, wanted) for spec in self.procedures):
+                missing = f"{text!r}: nothing here measures it"
+                raise KeyedError(("require", number), missing, _what_does(wanted))
+        return self
+
+    @property
+    def requirements(self) -> list[Requirement]:
+        """What its figures are required to be."""
+        return [requirement(text) for text in self.require]
 
     @property
     def labs(self) -> list[LabKeys]:

@@ -270,6 +270,7 @@ def resolved(campaign: Campaign, *testbeds: Testbed) -> dict[str, Any]:
         "seed": campaign.seed,
         key: where if len(where) > 1 else where[0],
         **cores,
+        **({"require": campaign.require} if campaign.require else {}),
         "procedures": _procedures(expand(campaign, *testbeds)),
     }
 

@@ -24,6 +24,7 @@ from dutperf.results.directory import (
     raw_environment,
 )
 from dutperf.results.environment import differences, environment_sum
+from dutperf.results.figures import cell_figure
 from dutperf.results.journal import counting
 from dutperf.results.units import in_unit
 
@@ -245,8 +246,8 @@ def _agrees(then: CellResult | None, now: CellResult | None) -> bool | None:
         return None
     if then.median is None or now.median is None:
         return then.median == now.median
-    low, high = known_range(then)
-    other_low, other_high = known_range(now)
+    low, high = known_range(cell_figure(then))
+    other_low, other_high = known_range(cell_figure(now))
     if low <= other_high and other_low <= high:
         return True
     alone = any(len(list(_values(cell))) < 2 for cell in (then, now))

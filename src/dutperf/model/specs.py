@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self, TypeAlias, get_args
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
-from dutperf.model.fields import KeyedError, Width
+from dutperf.model.fields import KeyedError, Listed, Width, distinct
 from dutperf.model.loads import (
     FixedRate,
     LoadRate,
@@ -202,6 +202,9 @@ class FixedLoadKeys(LoadKeys):
         return self
 
 
+Percentile = Annotated[float, Field(gt=0, lt=100)]
+
+
 class LatencySpec(FixedLoadKeys):
     """Typical and worst-case latency of tagged frames (RFC 8219 7.2)."""
 
@@ -223,6 +226,17 @@ class LatencySpec(FixedLoadKeys):
         description="one tagged frame a trial, averaged (RFC 2544 26.2)",
     )
 
+    percentiles: Annotated[list[Percentile], Listed()] = Field(
+        default=[],
+        description="more percentiles of the tags' delays than TL (50) and WCL (99.9): "
+        "99, or a list",
+    )
+
+    @field_validator("percentiles")
+    @classmethod
+    def _each_once(cls, given: list[float]) -> list[float]:
+        return distinct(given)
+
     @model_validator(mode="before")
     @classmethod
     def _one_tag(cls, data: Any) -> Any:  # noqa: ANN401 - raw YAML
@@ -237,6 +251,8 @@ class LatencySpec(FixedLoadKeys):
                 ("tags",),
                 "must be 1, or left out, with rfc2544_latency (RFC 2544 26.2)",
             )
+        if self.rfc2544_latency and self.percentiles:
+            raise KeyedError(("percentiles",), "one tagged frame has none")
         if self.first_tag_s >= self.trial_duration_s:
             raise KeyedError(
                 ("first_tag_s",),

@@ -21,7 +21,7 @@ from dutperf.model.fields import AUTO, GoalSpec
 from dutperf.model.frames import version_of
 from dutperf.model.ports import Ports
 from dutperf.model.rate_specs import RateSearchKeys
-from dutperf.model.specs import LoadKeys
+from dutperf.model.specs import LatencySpec, LoadKeys
 from dutperf.model.stateful_keys import Stateful
 from dutperf.model.traffic import Traffic
 from dutperf.packets import read_udp
@@ -66,6 +66,7 @@ _TOLD_OTHERWISE = {
     "flows",
     "stateful",
     "timeout_sweep_ms",
+    "percentiles",
     "goals",
     "interval_width",
     "max_repeats",
@@ -93,6 +94,8 @@ def cell_parameters(cell: Cell, limit: MaxRate) -> Parameters:
     if spec.timeout_sweep_ns:
         each = ", ".join(f"{ns / 1e6:.12g}" for ns in spec.timeout_sweep_ns)
         limits["timeout_sweep_ms"] = each
+    if isinstance(spec, LatencySpec) and spec.percentiles:
+        limits["percentiles"] = ", ".join(f"{each:.12g}" for each in spec.percentiles)
     if cell.stateful:
         limits |= _connections(cell.stateful) | _phases(cell)
     if isinstance(spec, RateSearchKeys):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -314,9 +315,25 @@ SINGLE = Quantity(
 
 def latency_plan(cell: Cell) -> DelayPlan:
     """TL and WCL, or what RFC 2544 has instead."""
-    of_rfc2544 = cell.spec_of(LatencySpec).rfc2544_latency
-    quantities = (SINGLE,) if of_rfc2544 else (TYPICAL, WORST_CASE)
-    return DelayPlan(quantities, "exact, in nanoseconds")
+    spec = cell.spec_of(LatencySpec)
+    if spec.rfc2544_latency:
+        return DelayPlan((SINGLE,), "exact, in nanoseconds")
+    others = map(_percentile, spec.percentiles)
+    return DelayPlan((TYPICAL, WORST_CASE, *others), "exact, in nanoseconds")
+
+
+def _percentile(percent: float) -> Quantity:
+    """Of the tags' delays; lost ones rank last, as in TL and WCL."""
+    share = Fraction(str(percent)) / 100
+
+    def read(stream: StreamResult) -> Reading | None:
+        return _reading(
+            stream,
+            lambda delays: stats.percentile(delays, share.numerator, share.denominator),
+        )
+
+    words = f"{percent:g}th percentile of the delays of tags"
+    return Quantity(f"p{percent:g}", words, read, share_of_ns=rare_share_ns)
 
 
 # Packet delay variation (RFC 8219 7.3.1): how far the delays of a stream spread.

@@ -15,6 +15,7 @@ from dutperf.catalogue import Family
 from dutperf.model.procedure_keys import SearchedKeys
 from dutperf.model.rate_specs import BackToBackSpec
 from dutperf.results import CellResult
+from dutperf.results.figures import Figure, cell_figure
 from dutperf.search import Resolution
 from dutperf.tables.subject import Subject
 from dutperf.tables.table_model import Entry, Style, Verdict, state_word
@@ -30,21 +31,23 @@ _FAMILIES: tuple[Family, ...] = (
 """Whose cells have one figure each."""
 
 
-def known_range(result: CellResult) -> tuple[float, float]:
+def known_range(figure: Figure) -> tuple[float, float]:
     """Where the figure may be, as far as its repeats and its search know."""
-    values = [r.value for r in result.repeats if r.value is not None]
-    values.append(result.median or 0.0)
+    values = [*figure.repeats, figure.value or 0.0]
     low, high = min(values), max(values)
-    spread = result.spread
-    if spread and spread.interval_lower is not None:
-        low = spread.interval_lower
-        high = math.inf if spread.interval_upper is None else spread.interval_upper
-    spec = result.cell.spec
+    interval_lower = figure.interval("interval_lower")
+    if interval_lower is not None and not figure.doubts:
+        upper = figure.interval("interval_upper")
+        low, high = interval_lower, math.inf if upper is None else upper
+    spec = figure.result.cell.spec
     told = spec.step if isinstance(spec, BackToBackSpec) else None
     told = spec.resolution if isinstance(spec, SearchedKeys) else told
     if told is not None and high < math.inf:
         high += float(Resolution.parse(told).width_fps(high))
-    return low, math.inf if result.bound else high
+    if figure.limit in ("upper", "below"):
+        low = 0.0
+    is_open = figure.limit == "lower" or figure.repeats_at_least > 0
+    return low, math.inf if is_open else high
 
 
 @dataclass(frozen=True)
@@ -207,8 +210,8 @@ def _difference(
 ) -> Difference | None:
     if not result or not baseline or not baseline.median or result.median is None:
         return None
-    low, high = known_range(result)
-    least, most = known_range(baseline)
+    low, high = known_range(cell_figure(result))
+    least, most = known_range(cell_figure(baseline))
     if least <= 0 or not math.isfinite(high + most):
         return None
     return Difference(

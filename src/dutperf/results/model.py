@@ -351,6 +351,7 @@ _SPEC_UNCOMPARED = (
     "direction",
     "flows",
     "stateful",
+    "percentiles",
     "settle_wait_s",
     "restabilise_wait_s",
     "residual_wait_s",
