@@ -164,9 +164,56 @@ def test_time_to_go_is_that_of_the_cell_and_of_all_cells(tmp_path: Path) -> None
     assert found
     assert int(found[2]) == pytest.approx(2 * int(found[1]), abs=1)
     clock.now_s += 10_000
-    assert "longer than expected; all cells: about" in told(state)
+    assert re.search("almost done; all cells: about [0-9]+ min to go", told(state))
     state.on_event(cells[1])
     assert "all cells" not in told(state)
+
+
+def minutes_to_go(state: CellState) -> int:
+    found = re.search(r"so far, about (\d+) min to go", told(state))
+    assert found, told(state)
+    return int(found[1])
+
+
+def test_time_to_go_is_corrected_by_what_trials_took(tmp_path: Path) -> None:
+    run = Run(tmp_path / "run", FakeEngine(step(300_000)))
+    run(campaign_of(spec_of(ip=[4, 6], frame_size=[128], search="classic")))
+    clock = Clock()
+    state = after(clock=clock)
+    expected = None
+    for event in run.events:
+        if isinstance(event, TrialFinished):
+            clock.now_s += 240  # the machine takes four times what a trial lasts
+        state.on_event(event)
+        if isinstance(event, CellStarted):
+            if expected is not None:  # the second cell is expected to take as long
+                assert minutes_to_go(state) > 2 * expected
+                return
+            expected = minutes_to_go(state)
+    pytest.fail("there is no second cell")
+
+
+def test_a_search_that_goes_on_for_longer_counts_its_halvings() -> None:
+    started, events = searched(FakeEngine(step(300_000)), resolution="0.1%")
+    clock = Clock()
+    begin = RunStarted(Path("run"), (started.cell,))
+    state = after(begin, started, clock=clock)
+    record = next(e for e in events if isinstance(e, TrialFinished))
+    for _ in range(100):  # far more trials than were expected
+        clock.now_s += 60
+        state.on_event(record)
+    state.on_event(IntervalNarrowed(100_000, 200_000))
+    assert minutes_to_go(state) == 9  # 2^9 steps of 0.1 % in between
+    state.on_event(IntervalNarrowed(199_000, 200_000))
+    assert minutes_to_go(state) == 3
+
+
+def test_before_the_first_cell_there_is_a_sign(tmp_path: Path) -> None:
+    started = CellStarted(cell(), 1, 1)
+    clock = Clock()
+    state = after(RunStarted(tmp_path, (started.cell,)), clock=clock)
+    clock.now_s += 30
+    assert re.match("  getting ready: 30 s so far; then all cells: about", told(state))
 
 
 def test_without_an_estimate_only_the_time_so_far_is_told() -> None:

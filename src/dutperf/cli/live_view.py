@@ -7,6 +7,7 @@ tells about twice a second how far it is; it is drawn once a second.
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -20,6 +21,7 @@ from rich.text import Text
 from dutperf.catalogue import PROCEDURES
 from dutperf.cli.console import PatientConsole
 from dutperf.errors import DutperfError
+from dutperf.model.procedure_keys import SearchedKeys
 from dutperf.procedures.events import (
     At,
     CellStarted,
@@ -39,7 +41,8 @@ from dutperf.results import TrialRecord
 from dutperf.results.trial_record import TrialRole
 from dutperf.results.units import about, whole
 from dutperf.results.words import RECEIVED
-from dutperf.run.preview import estimate
+from dutperf.run.preview import CellEstimate, estimate
+from dutperf.search import Resolution
 from dutperf.visible import visible
 
 # Lines at the end of a terminal that are drawn over and over again, and then go.
@@ -143,6 +146,59 @@ _MARGIN = "  "
 Clock = Callable[[], float]
 
 
+class TimeToGo:
+    """Of the running cell, and of all; corrected by what trials and cells took.
+
+    A cell's own estimate knows its trials and waits, not what the machine adds to each.
+    """
+
+    def __init__(self, run: RunStarted | None = None) -> None:
+        self._expected = expected(run) if run else {}
+        self._waiting_s = {name: e.duration_s for name, e in self._expected.items()}
+        self._cell: CellEstimate | None = None
+        self._begun_s = self._last_s = 0.0
+        self._trials = 0
+        self._replayed = False
+        self._took_s = self._should_s = 0.0
+
+    def begin(self, cell: str, now_s: float) -> None:
+        """The cell before it has ended, unless it is the first."""
+        if self._cell and not self._replayed:
+            self._took_s += now_s - self._begun_s
+            self._should_s += self._cell.duration_s
+        self._cell = self._expected.get(cell)
+        self._waiting_s.pop(cell, None)
+        self._begun_s = self._last_s = now_s
+        self._trials, self._replayed = 0, False
+
+    def trial_ended(self, now_s: float, *, replayed: bool) -> None:
+        """It was measured, or taken from the journal."""
+        self._trials += 1
+        self._last_s = now_s
+        self._replayed |= replayed
+
+    @property
+    def _pace(self) -> float:
+        """How long cells took so far, as a share of what was expected."""
+        return self._took_s / self._should_s if self._should_s else 1.0
+
+    def cell_s(self, now_s: float, least_trials: int) -> float | None:
+        """None: nothing is known. ``least_trials``: so many more are sure to come."""
+        if self._cell is None:
+            return None
+        trials = max(1, self._cell.trials)
+        each_s = self._cell.duration_s * self._pace / trials
+        if self._trials and not self._replayed:
+            each_s = max(each_s, (self._last_s - self._begun_s) / self._trials)
+        left_s = max(trials - self._trials, least_trials) * each_s
+        return max(0.0, left_s - (now_s - self._last_s))
+
+    @property
+    def waiting_s(self) -> float:
+        """Of all cells that have not begun."""
+        return sum(self._waiting_s.values()) * self._pace
+
+
 class CellState:
     """What events told of the cell that is measured, and of those after it."""
 
@@ -150,8 +206,7 @@ class CellState:
         self._clock = clock
         self._cell: CellStarted | None = None
         self._begun_s = 0.0
-        self._expected_s: dict[str, float] = {}
-        self._waiting: dict[str, float] = {}
+        self._to_go = TimeToGo()
         self._trials: deque[TrialRecord] = deque(maxlen=_SHOWN_TRIALS)
         self._running: TrialStarted | None = None
         self._progress: TrialProgress | None = None
@@ -164,11 +219,10 @@ class CellState:
         """Remember what ``event`` tells."""
         match event:
             case RunStarted():
-                self._expected_s = expected_s(event)
-                self._waiting = dict(self._expected_s)
+                self._to_go, self._begun_s = TimeToGo(event), self._clock()
             case CellStarted(cell):
                 self._cell, self._begun_s = event, self._clock()
-                self._waiting.pop(cell.id, None)
+                self._to_go.begin(cell.id, self._begun_s)
                 self._trials.clear()
                 self._running, self._top = None, 0.0
                 self._enter(1)
@@ -179,6 +233,8 @@ class CellState:
                 self._progress = progress
             case TrialFinished(record) | TrialReplayed(record):
                 self._running = None
+                replayed = isinstance(event, TrialReplayed)
+                self._to_go.trial_ended(self._clock(), replayed=replayed)
                 self._enter(record.repeat)
                 self._trials.append(record)
                 if record.role == "trial" and record.result.verdict.kind == "fail":
@@ -206,15 +262,17 @@ class CellState:
 
     def lines(self, width: int, *, ascii_only: bool = False) -> Iterator[Text]:
         """At most nine, none of them longer than ``width``."""
-        if self._cell is None:
-            return
         width = min(width, WIDTH)
-        for line in (
-            self._title(self._cell),
-            *self._interval(width, ascii_only=ascii_only),
-            *self._rows(),
-            self._to_go(self._cell),
-        ):
+        if self._cell is None:
+            told = [*self._before()]
+        else:
+            told = [
+                self._title(self._cell),
+                *self._interval(width, ascii_only=ascii_only),
+                *self._rows(),
+                self._clocks(),
+            ]
+        for line in told:
             line.truncate(width, overflow="crop" if ascii_only else "ellipsis")
             line.no_wrap = True
             yield line
@@ -293,19 +351,39 @@ class CellState:
         elapsed_s = self._progress.elapsed_ns / 1e9 if self._progress else 0.0
         return Text(f"{phase}, {elapsed_s:.1f} of {trial.planned_s:.1f} s", "bold")
 
-    def _to_go(self, cell: CellStarted) -> Text:
-        """Estimates; nothing is said of a cell that has taken longer than its own."""
-        took_s = self._clock() - self._begun_s
-        expected_s = self._expected_s.get(cell.cell.id)
-        if expected_s is None:
-            return Text(f"{_MARGIN}{span(took_s)} so far", "dim")
-        left_s = expected_s - took_s
-        told = f"about {span(left_s)} to go" if left_s > 0 else "longer than expected"
-        words = f"this cell: {span(took_s)} so far, {told}"
-        if self._waiting:
-            all_s = max(left_s, 0.0) + sum(self._waiting.values())
-            words += f"; all cells: about {span(all_s)} to go"
+    def _before(self) -> Iterator[Text]:
+        """Labs, ports and the tester itself come first."""
+        if waiting_s := self._to_go.waiting_s:
+            took_s = self._clock() - self._begun_s
+            words = f"getting ready: {span(took_s)} so far; then all cells"
+            yield Text(f"{_MARGIN}{words}: about {span(waiting_s)}", "dim")
+
+    def _clocks(self) -> Text:
+        """Nothing is said of a cell of which nothing is known."""
+        now_s = self._clock()
+        left_s = self._to_go.cell_s(now_s, self._least_trials())
+        words = f"{span(now_s - self._begun_s)} so far"
+        if left_s is not None:
+            words = f"this cell: {words}, {_to_go_words(left_s)}"
+            if waiting_s := self._to_go.waiting_s:
+                words += f"; all cells: {_to_go_words(left_s + waiting_s)}"
         return Text(f"{_MARGIN}{words}", "dim")
+
+    def _least_trials(self) -> int:
+        """So many halvings of the interval are left, or the trial that runs."""
+        running = int(self._running is not None)
+        spec = self._cell.cell.spec if self._cell else None
+        if self._bounds is None or not isinstance(spec, SearchedKeys):
+            return running
+        lower, upper = self._bounds
+        width = float(Resolution.parse(spec.resolution).width_fps(upper))
+        if not width or upper - lower <= width:
+            return running
+        return math.ceil(math.log2((upper - lower) / width))
+
+
+def _to_go_words(left_s: float) -> str:
+    return f"about {span(left_s)} to go" if left_s >= 1 else "almost done"
 
 
 def bar(lower: float, upper: float, width: int, *, ascii_only: bool = False) -> Text:
@@ -375,10 +453,8 @@ class LiveView:
             self._lines.draw(lines)
 
 
-def expected_s(run: RunStarted) -> dict[str, float]:
-    """How long each cell takes; empty where an estimate is refused, but not the run."""
+def expected(run: RunStarted) -> dict[str, CellEstimate]:
+    """What each cell takes; empty where an estimate is refused, but not the run."""
     with contextlib.suppress(DutperfError):
-        return {
-            each.cell.id: each.duration_s for each in estimate(run.cells, run.virtual)
-        }
+        return {each.cell.id: each for each in estimate(run.cells, run.virtual)}
     return {}

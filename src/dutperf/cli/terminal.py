@@ -22,7 +22,7 @@ from dutperf.cli.live_view import (
     STYLES,
     WIDTH,
     LiveView,
-    expected_s,
+    expected,
     judged_kind,
     span,
 )
@@ -122,10 +122,11 @@ class ManyState:
         match event:
             case RunStarted(cells=cells):
                 self._cells = len(cells)
-                expected = expected_s(event)
+                known = expected(event)
                 for cell in cells:
                     bed = self._beds.setdefault(cell.testbed or "", _Bed())
-                    bed.left_s[cell.id] = expected.get(cell.id, 0.0)
+                    found = known.get(cell.id)
+                    bed.left_s[cell.id] = found.duration_s if found else 0.0
             case At(testbed, what):
                 self._done += isinstance(what, CellMeasured)
                 self._beds.setdefault(testbed, _Bed()).on_event(what)

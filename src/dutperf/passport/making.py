@@ -49,6 +49,8 @@ from dutperf.run.trial_runner import TrialRunner
 
 Notify = Callable[[str], None]
 _SHORT_HOLDS = timedelta(days=1)
+_EACH_S = 8
+"""What a few trials of each kind of frames take."""
 Opener = Callable[[PlannedTestbed], AbstractContextManager[Testbed]]
 
 
@@ -221,7 +223,7 @@ def _told_before(missing: Sequence[Sent]) -> str:
     kinds = "1 kind" if len(missing) == 1 else f"{len(missing)} kinds"
     return (
         f"the tester itself first, without the device, once on this machine: {kinds} "
-        "of frames, some seconds each"
+        f"of frames, about {_EACH_S * len(missing)} s"
     )
 
 
