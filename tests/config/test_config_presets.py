@@ -20,7 +20,7 @@ from dutperf.errors import InputError
 from dutperf.model.cell import Cell
 from dutperf.model.procedure_keys import SearchedKeys
 from dutperf.model.rate_specs import ThroughputSpec
-from dutperf.model.specs import LatencySpec
+from dutperf.model.specs import LatencySpec, TableCapacitySpec
 
 ALL: list[dict[str, Any]] = [
     {"procedure": "throughput"},
@@ -152,3 +152,37 @@ def test_wrong_files_are_refused_in_words(data: dict[str, Any], told: str) -> No
     with pytest.raises(InputError) as caught:
         from_data(Campaign, file, "file")
     assert told in caught.value.message
+
+
+CAPACITY: dict[str, Any] = {
+    "procedure": "table-capacity",
+    "stateful": {"connections": "1M", "first": 1000},
+}
+
+
+@pytest.mark.parametrize(
+    ("preset", "given", "error"),
+    [
+        (None, {}, 1),
+        ("standard", {}, 1),
+        ("quick", {}, 10_000),
+        ("quick", {"error": 7}, 7),
+        ("quick", {"connections": [50, 200_000], "first": 10}, 1),
+    ],
+)
+def test_quick_finds_a_capacity_to_one_percent_of_the_most(
+    preset: Preset | None, given: dict[str, Any], error: int
+) -> None:
+    spec = {**CAPACITY, "stateful": {**CAPACITY["stateful"], **given}}
+    told = make_campaign(spec, preset=preset).procedures[0]
+    assert isinstance(told, TableCapacitySpec)
+    assert told.stateful.error == error
+
+
+def test_quick_on_the_command_line_wins_over_the_files_error() -> None:
+    spec = {**CAPACITY, "stateful": {**CAPACITY["stateful"], "error": 7}}
+    presets: tuple[tuple[Preset, int], ...] = (("quick", 10_000), ("standard", 7))
+    for preset, error in presets:
+        told = with_preset(make_campaign(spec), preset).procedures[0]
+        assert isinstance(told, TableCapacitySpec)
+        assert told.stateful.error == error

@@ -14,7 +14,7 @@ from typing import Any
 from dutperf.catalogue import PROCEDURES
 from dutperf.cli.measuring import campaign_for, planned_testbeds, surroundings
 from dutperf.config import PlannedTestbed, Testbed, spec_from
-from dutperf.config.campaign import Campaign, Preset, preset_keys
+from dutperf.config.campaign import Campaign, Preset, filled
 from dutperf.config.testbed import Hooks
 from dutperf.errors import InputError
 from dutperf.model.requirements import bound_in_unit
@@ -72,7 +72,7 @@ class Tester:
         if preset is not None:
             if preset not in _PRESETS:
                 raise InputError(f"no preset {preset!r}", "quick or standard")
-            data = {**preset_keys(_PRESETS[preset], data), **data}
+            data = filled(_PRESETS[preset], data)
         spec = spec_from(data, "measure()")
         return self._run(campaign_for(spec, self.testbed, self.lab, None, seed=1))
 

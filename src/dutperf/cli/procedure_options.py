@@ -34,7 +34,7 @@ from dutperf.cli.options import (
     panel_of,
     preset_of,
 )
-from dutperf.config import Preset, preset_keys
+from dutperf.config import Preset, filled
 from dutperf.config.campaign import Campaign
 from dutperf.config.document import Document
 from dutperf.config.loader import models_in, validate
@@ -374,7 +374,7 @@ def procedure_spec(
                 block = block.setdefault(name, {})
             block[last] = flag_of(key, procedure).read(value)
     if preset:
-        data = preset_keys(preset, data) | data
+        data = filled(preset, data)
     return validate(
         SPECS[procedure], _CommandLine("command line", data, procedure=procedure)
     )

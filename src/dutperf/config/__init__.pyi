@@ -1,4 +1,4 @@
-from .campaign import Campaign, Preset, preset_keys, with_preset
+from .campaign import Campaign, Preset, filled, with_preset
 from .deviations import deviations
 from .document import located
 from .expansion import PlannedTestbed, expand, resolved, resolved_again
@@ -16,13 +16,13 @@ __all__ = [
     "conformance_of",
     "deviations",
     "expand",
+    "filled",
     "from_data",
     "json_schemas",
     "load_campaign",
     "load_testbed",
     "located",
     "notices",
-    "preset_keys",
     "resolved",
     "resolved_again",
     "size_notices",

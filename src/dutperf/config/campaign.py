@@ -22,6 +22,7 @@ from dutperf.model.fields import (
     OneOrMore,
     Strict,
     distinct,
+    written_number,
 )
 from dutperf.model.loads import parse_rate_per_flow
 from dutperf.model.rate_specs import RateSearchKeys
@@ -32,6 +33,7 @@ from dutperf.model.specs import (
     LatencySpec,
     OutageSpec,
     ProcedureSpec,
+    TableCapacitySpec,
 )
 from dutperf.protocol.port_messages import PortSpec
 from dutperf.visible import lab_name
@@ -172,6 +174,24 @@ def preset_keys(preset: Preset, procedure: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in found.items() if key in spec.model_fields}
 
 
+def filled(preset: Preset, procedure: Mapping[str, Any]) -> dict[str, Any]:
+    """``procedure`` with what the preset says of keys that it leaves out."""
+    found = {**preset_keys(preset, procedure), **procedure}
+    stateful = found.get("stateful")
+    is_capacity = SPECS.get(str(found.get("procedure"))) is TableCapacitySpec
+    if preset == "quick" and is_capacity and isinstance(stateful, Mapping):
+        found["stateful"] = {**_coarse(stateful.get("connections")), **stateful}
+    return found
+
+
+def _coarse(most: object) -> dict[str, int]:
+    """A capacity to one percent of as many as may be tried; exact takes 20 tests."""
+    given = most if isinstance(most, list) else [most]
+    read = [written_number(str(each)) for each in given]
+    known = [int(each) for each in read if each is not None]
+    return {"error": max(1, min(known) // 100)} if known else {}
+
+
 def with_preset(campaign: Campaign, preset: Preset) -> Campaign:
     """``campaign`` with what the preset says, whatever it said itself."""
     procedures = [_replaced(spec, preset) for spec in campaign.procedures]
@@ -234,7 +254,10 @@ def _replaced(spec: ProcedureSpec, preset: Preset) -> ProcedureSpec:
         given["goals"] = [
             goal.model_copy(update={"duration_sum_s": None}) for goal in spec.goals
         ]
-    return type(spec).model_validate(given | preset_keys(preset, given))
+    if isinstance(spec, TableCapacitySpec) and preset == "quick":
+        stateful = spec.stateful.model_dump(exclude_unset=True)
+        given["stateful"] = {k: v for k, v in stateful.items() if k != "error"}
+    return type(spec).model_validate(filled(preset, given | preset_keys(preset, given)))
 
 
 def requiring(campaign: Campaign, texts: Sequence[str]) -> Campaign:
@@ -349,11 +372,8 @@ class Campaign(Strict):
         if not isinstance(procedures, list):
             return data
         preset = data["preset"]
-        filled = [
-            {**preset_keys(preset, p), **p} if isinstance(p, dict) else p
-            for p in procedures
-        ]
-        return {**data, "procedures": filled}
+        complete = [filled(preset, p) if isinstance(p, dict) else p for p in procedures]
+        return {**data, "procedures": complete}
 
     @model_validator(mode="after")
     def _labs_or_testbeds(self) -> Self:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from dutperf.catalogue import Family
 from dutperf.model.procedure_keys import SearchedKeys
 from dutperf.model.rate_specs import BackToBackSpec
+from dutperf.model.specs import TableCapacitySpec
 from dutperf.results import CellResult
 from dutperf.results.figures import Figure, cell_figure
 from dutperf.search import Resolution
@@ -39,9 +40,12 @@ def known_range(figure: Figure) -> tuple[float, float]:
     if interval_lower is not None and not figure.doubts:
         upper = figure.interval("interval_upper")
         low, high = interval_lower, math.inf if upper is None else upper
-    spec = figure.result.cell.spec
+    cell, spec = figure.result.cell, figure.result.cell.spec
     told = spec.step if isinstance(spec, BackToBackSpec) else None
-    told = spec.resolution if isinstance(spec, SearchedKeys) else told
+    if isinstance(spec, TableCapacitySpec):  # its resolution is of the rate
+        high += cell.stateful.error if cell.stateful else 0
+    elif isinstance(spec, SearchedKeys):
+        told = spec.resolution
     if told is not None and high < math.inf:
         high += float(Resolution.parse(told).width_fps(high))
     if figure.limit in ("upper", "below"):
