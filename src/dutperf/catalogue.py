@@ -222,7 +222,9 @@ _ALL = (
         better="higher",
         sections={"RFC 9693": "4.9"},
         metric="table_capacity",
-        examples=("dutperf table-capacity --lab nft-nat44 --most 100000 --first 1000",),
+        examples=(
+            "dutperf table-capacity --lab nft-nat44 --connections 100000 --first 1000",
+        ),
         limit=("RFC 9693 4.9", "the device's capacity"),
         also=("concurrent sessions", "concurrent connections", "NAT table size"),
     ),

@@ -58,11 +58,11 @@ def testbed(tmp_path: Path) -> str:
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        ("table-capacity --first 5", "--most is missing"),
-        ("table-capacity --most 5", "--first"),
-        ("table-capacity --most 5 --first 6", "6 is more than may be tried, 5"),
-        ("table-capacity --most 5 --first 1 --beta 2", "--beta"),
-        ("table-capacity --most 5 --first 1 --error 0", "--error"),
+        ("table-capacity --first 5", "--connections is missing"),
+        ("table-capacity --connections 5", "--first"),
+        ("table-capacity --connections 5 --first 6", "6 is more than may be tried, 5"),
+        ("table-capacity --connections 5 --first 1 --beta 2", "--beta"),
+        ("table-capacity --connections 5 --first 1 --error 0", "--error"),
         ("teardown-rate --connections 5", "--rate"),
         ("teardown-rate --connections 5 --rate 9", "no hook bulk_delete"),
         (

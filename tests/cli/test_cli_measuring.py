@@ -331,7 +331,10 @@ def test_a_defect_is_named_and_its_traceback_is_stored_not_shown(
         (["--load", "50"], "No such option"),
         (["--max-rate", "fast"], "--max-rate must be a whole number, not 'fast'"),
         (["--max-rate", "1.5"], "--max-rate must be a whole number, not '1.5'"),
-        (["--frame-size", "64-128"], "--frame-size must be a number of bytes, or all"),
+        (
+            ["--frame-size", "64..128"],
+            "--frame-size must be a number of bytes, a range",
+        ),
         (["--resolution", "5"], "5 may be a share or frames per second"),
     ],
 )

@@ -88,10 +88,12 @@ def test_a_version_that_nobody_asked_for_is_left_out_where_the_size_is_too_small
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (["all", 64], "all stands alone"),
-        ([64, "all"], "all stands alone"),
-        ("most", "frame_size: must be a number of bytes, or all, not 'most'"),
-        (["64"], "frame_size[0]: must be a number of bytes, or all, not '64'"),
+        (["all", 64], "all, or a range, stands alone"),
+        ([64, "all"], "all, or a range, stands alone"),
+        ("most", "frame_size: must be a number of bytes, a range like 64-512, or all"),
+        (["64"], "frame_size[0]: must be a number of bytes, a range like 64-512, or"),
+        (["64-128", 64], "all, or a range, stands alone"),
+        ("64-", "frame_size: must be a number of bytes, a range like"),
         ([63], "frame_size[0]: must be at least 64, not 63"),
     ],
 )
@@ -103,3 +105,21 @@ def test_what_is_no_size_is_refused(given: object, message: str) -> None:
 
 def test_one_size_needs_no_list() -> None:
     assert sizes(with_mtu(1500), ip=[4], frame_size=256) == [256]
+
+
+def test_a_range_has_the_standard_sizes_in_it_that_the_mtu_carries() -> None:
+    bed = with_mtu(1500)
+    assert sizes(bed, ip=4, frame_size="64-512") == [64, 128, 256, 512]
+    assert sizes(bed, ip=4, frame_size="1000-9000") == [1024, 1280, 1518]
+    assert sizes(bed, ip=6, frame_size="64-128") == [84, 128]
+    for nothing in ("2000-3000", "512-64"):
+        with pytest.raises(InputError, match="no size of the RFCs is from"):
+            sizes(bed, ip=4, frame_size=nothing)
+    (told,) = size_notices(
+        with_mtu(1500), make_campaign(ALL | {"ip": 4, "frame_size": "64-2048"})
+    )
+    assert told.startswith("frame_size 64-2048, IPv4: without 2048 bytes of RFC 5180")
+
+
+def test_words_of_a_name_are_joined() -> None:
+    assert make_campaign(ALL, name="my first try").name == "my-first-try"

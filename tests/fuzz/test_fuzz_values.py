@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dutperf.catalogue import PROCEDURES, ProcedureName
 from dutperf.cli import app
-from dutperf.cli.procedure_options import FLAGS, _field, flag_of, procedure_spec
+from dutperf.cli.procedure_options import FLAGS, _field, procedure_spec
 from dutperf.errors import InputError
 
 PIECES = """
@@ -34,13 +34,13 @@ HOSTILE = ["", "9" * 5000, "nan", "\x1b[2J", "64," * 2000]
 @pytest.mark.parametrize("procedure", PROCEDURES)
 def test_any_text_of_a_flag_is_at_most_refused(procedure: ProcedureName) -> None:
     keys = [k for k in FLAGS if (k != "stateful") and _has(k, procedure)]
-    worded = [k for k in keys if flag_of(k, procedure).kind in (str, list[str])]
+    worded = [k for k in keys if FLAGS[k].kind in (str, list[str])]
 
     @seeded
     @given(st.dictionaries(st.sampled_from(worded), TEXTS, min_size=1, max_size=3))
     def check(texts: dict[str, str]) -> None:
         values: dict[str, Any] = {
-            key: [text] if flag_of(key, procedure).kind == list[str] else text
+            key: [text] if FLAGS[key].kind == list[str] else text
             for key, text in texts.items()
         }
         with contextlib.suppress(InputError):
@@ -64,7 +64,7 @@ def test_any_number_of_a_flag_is_at_most_refused(procedure: ProcedureName) -> No
     def check(given_numbers: dict[str, float], suffix: str) -> None:
         values: dict[str, Any] = {}
         for key, number in given_numbers.items():
-            listed = flag_of(key, procedure).kind == list[str]
+            listed = FLAGS[key].kind == list[str]
             values[key] = [f"{number}{suffix}"] if listed else f"{number}{suffix}"
         with contextlib.suppress(InputError):
             procedure_spec(procedure, values)

@@ -63,7 +63,7 @@ def test_the_capacity_is_exact_and_the_eviction_policy_has_its_name(
 ) -> None:
     with gateway(tmp_path, {"table": {"entries": ENTRIES, **eviction}}):
         where = ("--lab", "known-answer-nat44")
-        limits = ("--first", "480", "--most", "1250", "--max-rate", "50000")
+        limits = ("--first", "480", "--connections", "1250", "--max-rate", "50000")
         found = measured(tmp_path, "table-capacity", *where, *limits, "--beta", "0.5")
     assert (found.verdict, found.median) == ("pass", ENTRIES)
     assert found.eviction is not None

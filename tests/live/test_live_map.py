@@ -120,7 +120,7 @@ def test_how_many_ports_an_edge_uses_is_the_capacity_of_its_table(
 ) -> None:
     """All of its set: 63 ranges of 4 (RFC 7597 appendix A, example 1)."""
     dutperf(
-        *("table-capacity", "--lab", name, "--first", "50", "--most", "1000"),
+        *("table-capacity", "--lab", name, "--first", "50", "--connections", "1000"),
         *("--max-rate", "5000", "--settle-wait", "0", "--restabilise-wait", "0"),
         *("--phase-timeout", "100", "--output", str(tmp_path / "run")),
     )

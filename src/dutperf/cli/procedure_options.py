@@ -77,10 +77,6 @@ def _numbers(texts: list[str]) -> list[float | str]:
     return [_number(part.strip()) for text in texts for part in text.split(",")]
 
 
-def _listed(text: str) -> list[int | str]:
-    return [_whole(text)]
-
-
 def _split(text: str) -> list[str]:
     return text.split(",")
 
@@ -211,17 +207,6 @@ FLAGS: dict[str, Flag] = {
     "traffic.group": Flag("--group", str, "ADDRESS"),
     "traffic.mac": Flag("--mac", Literal["fixed", "random"], "MAC"),
 }
-
-_OTHER_NAMES: dict[tuple[str, ProcedureName], Flag] = {
-    ("stateful.connections", "table-capacity"): Flag("--most", str, "N", _listed),
-}
-"""Keys that are called otherwise where they mean something more."""
-
-
-def flag_of(key: str, procedure: ProcedureName) -> Flag:
-    """How ``key`` is given to the command of ``procedure``."""
-    return _OTHER_NAMES.get((key, procedure), FLAGS[key])
-
 
 _TRAFFIC = "traffic."
 _STATEFUL = "stateful"
@@ -372,7 +357,7 @@ def procedure_spec(
             block = data
             for name in blocks:
                 block = block.setdefault(name, {})
-            block[last] = flag_of(key, procedure).read(value)
+            block[last] = FLAGS[key].read(value)
     if preset:
         data = filled(preset, data)
     return validate(
@@ -399,7 +384,7 @@ class _CommandLine(Document):
         for end in range(len(names), 0, -1):
             key = ".".join(names[:end])
             if key in FLAGS:
-                return flag_of(key, self.procedure).name.partition("/")[0]
+                return FLAGS[key].name.partition("/")[0]
         return ""
 
 
@@ -419,7 +404,7 @@ def _field(key: str, procedure: ProcedureName) -> FieldInfo | None:
 def _parameter(
     key: str, procedure: ProcedureName, panel: str | None
 ) -> inspect.Parameter:
-    flag, field = flag_of(key, procedure), _field(key, procedure)
+    flag, field = FLAGS[key], _field(key, procedure)
     assert field  # noqa: S101 - options are made of fields
     default = field.default
     # typer would show None, which stands for "not given".

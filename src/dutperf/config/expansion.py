@@ -44,7 +44,7 @@ from dutperf.model.fields import (
     Strict,
     repeated,
 )
-from dutperf.model.frames import ALL_SIZES, IpVersions
+from dutperf.model.frames import IpVersions
 from dutperf.model.procedure_keys import Direction, StreamKeys
 from dutperf.model.rate_specs import FrameLossSpec, RateSearchKeys
 from dutperf.model.specs import (
@@ -476,8 +476,14 @@ def _sizes(
     if traffic.imix:
         return [traffic.imix.frame_sizes(mtu, ipv6=6 in versions)]
     extra = most_header_bytes(traffic, ip)
-    if ALL_SIZES in spec.frame_size:
-        return [[size] for size in standard_sizes(mtu, versions, extra).fit]
+    if spec.size_range:
+        least, most = spec.size_range
+        fit = standard_sizes(mtu, versions, extra).fit
+        if not (within := [[size] for size in fit if least <= size <= most]):
+            sizes = ", ".join(map(str, fit))
+            what = f"no size of the RFCs is from {least} to {most}"
+            raise KeyedError(("frame_size",), what, f"those of this link: {sizes}")
+        return within
     if not spec.frame_size:
         return [[smallest_size(versions, extra)]]
     return [[size] for size in given_sizes(spec, traffic, ip, testbed)]

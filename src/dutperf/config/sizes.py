@@ -18,7 +18,6 @@ from dutperf.config.testbed import Testbed
 from dutperf.model.cell import Cell
 from dutperf.model.fields import KeyedError
 from dutperf.model.frames import (
-    ALL_SIZES,
     SIDES,
     TRANSLATIONS,
     IpVersions,
@@ -191,9 +190,10 @@ def size_notices(testbed: Testbed, campaign: Campaign) -> list[str]:
             continue
         for ip in spec.ip or default_versions(testbed, spec.stateful):
             for traffic in spec.traffic:
-                if ALL_SIZES in spec.frame_size:
+                if spec.size_range:
                     mtu = largest_mtu(testbed, traffic, spec.direction)
-                    told |= dict.fromkeys(_left_out(mtu, frame_versions(ip, traffic)))
+                    versions = frame_versions(ip, traffic)
+                    told |= dict.fromkeys(_left_out(spec, mtu, versions))
                 else:
                     told |= dict.fromkeys(_too_small(spec, traffic, ip, testbed))
     return list(told)
@@ -245,13 +245,15 @@ def largest_mtu(
     return min(testbed.sides[side].mtu for side in sides)
 
 
-def _left_out(mtu: int, versions: set[IpVersion]) -> Iterator[str]:
-    sizes = standard_sizes(mtu, versions)
-    if sizes.left_out:
+def _left_out(spec: ProcedureSpec, mtu: int, versions: set[IpVersion]) -> Iterator[str]:
+    sizes, (least, most) = standard_sizes(mtu, versions), spec.size_range or (0, 0)
+    left_out = [size for size in sizes.left_out if least <= size <= most]
+    if left_out:
         names = " and ".join(f"IPv{version}" for version in sorted(versions))
-        largest = max(sizes.left_out) - _HEADER_AND_FCS_BYTES
+        largest = max(left_out) - _HEADER_AND_FCS_BYTES
         yield (
-            f"frame_size all, {names}: without {', '.join(map(str, sizes.left_out))} "
+            f"frame_size {spec.frame_size[0]}, {names}: without "
+            f"{', '.join(map(str, left_out))} "
             f"bytes of {sizes.rfc}: the MTU {mtu} carries frames of at most "
             f"{mtu + _HEADER_AND_FCS_BYTES} bytes; {largest} would carry all"
         )

@@ -262,8 +262,15 @@ _INTERFACE = "[^\\s/:,]{1,15}"
 """A comma would begin another argument of DPDK's driver."""
 _PCI = "[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\\.[0-7]"
 
+
+def _joined(value: Any) -> Any:  # noqa: ANN401 - raw YAML
+    """Words of a name become one: results and namespaces are called so."""
+    return "-".join(value.split()) if isinstance(value, str) else value
+
+
 Name = Annotated[
     str,
+    BeforeValidator(_joined),
     _matches(
         _NAME,
         "must be 1 to 64 letters, digits, '.', '_' or '-', the first a letter or digit",

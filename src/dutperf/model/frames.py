@@ -18,20 +18,36 @@ from dutperf.model.fields import Short, Strict
 from dutperf.protocol.base import IpVersion, Side
 from dutperf.protocol.stream_messages import FrameSize
 
-ALL_SIZES = "all"
+_ALL_SIZES = "all"
+_RANGE = r"([0-9]{2,5})-([0-9]{2,5})"
 
 
 def _check_all(text: str) -> str:
-    if text != ALL_SIZES:
-        raise ValueError(f"must be a number of bytes, or all, not {text[:40]!r}")
+    if text != _ALL_SIZES and not re.fullmatch(_RANGE, text):
+        raise ValueError(
+            f"must be a number of bytes, a range like 64-512, or all, not {text[:40]!r}"
+        )
     return text
+
+
+def standard_range(given: list[int | str]) -> tuple[int, int] | None:
+    """Between which sizes all of the RFCs' are asked for; None: they are listed."""
+    for each in given:
+        if isinstance(each, str):
+            ends = re.fullmatch(_RANGE, each)
+            return (int(ends[1]), int(ends[2])) if ends else (0, _LARGEST)
+    return None
 
 
 def _kind(value: Any) -> str:  # noqa: ANN401 - raw YAML
     return "all" if isinstance(value, str) else "bytes"
 
 
-_All = Annotated[str, AfterValidator(_check_all), WithJsonSchema({"const": ALL_SIZES})]
+_All = Annotated[
+    str,
+    AfterValidator(_check_all),
+    WithJsonSchema({"pattern": f"^({_ALL_SIZES}|{_RANGE})$", "type": "string"}),
+]
 SizeOrAll = Annotated[
     Annotated[FrameSize, Tag("bytes")] | Annotated[_All, Tag("all")],
     Discriminator(_kind),

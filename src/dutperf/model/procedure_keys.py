@@ -28,7 +28,7 @@ from dutperf.model.fields import (
     distinct,
     repeated,
 )
-from dutperf.model.frames import ALL_SIZES, IpVersions, SizeOrAll
+from dutperf.model.frames import IpVersions, SizeOrAll, standard_range
 from dutperf.model.loads import LossCriterion, RateReference
 from dutperf.model.ports import FlowCount
 from dutperf.model.stateful_keys import ConnectionKeys, Phase2Keys
@@ -71,9 +71,8 @@ class ProcedureKeys(Strict):
         description="at which of the campaign's labs or testbeds, by their names; "
         "default: at all of them",
     )
-    ip: list[IpVersions] = Field(
+    ip: OneOrMore[IpVersions] = Field(
         default=[],
-        min_length=1,
         description="IP versions: 4, 6, or left-right 6-4, 4-6; default: the "
         "translation that the testbed's virtual addresses are for, else all that both "
         "sides have",
@@ -83,7 +82,8 @@ class ProcedureKeys(Strict):
         description="frame sizes in bytes with FCS; where IPv4 and IPv6 frames occur "
         "in one trial, of the IPv6 ones: IPv4 frames are 20 bytes shorter; all: those "
         "of RFC 2544 9.1, RFC 5180 5.1.1 and RFC 8219 5.1.1 that the MTU carries; "
-        "default: the smallest, 64 for IPv4 and 84 for IPv6",
+        "64-512: those of them in between; default: the smallest, 64 for IPv4 and 84 "
+        "for IPv6",
     )
     settle_wait_s: Seconds = Field(
         default=2, description="wait after the learning frames (RFC 2544 23 b)"
@@ -126,11 +126,16 @@ class ProcedureKeys(Strict):
             )
         return profiles
 
+    @property
+    def size_range(self) -> tuple[int, int] | None:
+        """Between which sizes all of the RFCs' are asked for; None: they are listed."""
+        return standard_range(self.frame_size)
+
     @model_validator(mode="after")
     def _one_kind_of_size(self) -> Self:
-        if ALL_SIZES in self.frame_size and len(self.frame_size) > 1:
+        if self.size_range and len(self.frame_size) > 1:
             raise KeyedError(
-                ("frame_size",), "all stands alone: it has the others in it"
+                ("frame_size",), "all, or a range, stands alone: others are in it"
             )
         if self.frame_size and any(profile.imix for profile in self.traffic):
             raise ValueError("give frame_size or traffic.imix, not both")

@@ -19,6 +19,7 @@ from dutperf.model.fields import (
     Goal,
     GoalSpec,
     KeyedError,
+    Listed,
     MostRepeats,
     OneOrMore,
     RepeatCount,
@@ -88,9 +89,10 @@ class LossKeys(TimedStreamKeys):
         description="frames slower than this count as lost; in milliseconds, and "
         "not RFC 2544's measure",
     )
-    timeout_sweep_ms: list[Milliseconds] = Field(
+    timeout_sweep_ms: Annotated[
+        list[Milliseconds], Field(max_length=MAX_TIMEOUTS), Listed()
+    ] = Field(
         default=[],
-        max_length=MAX_TIMEOUTS,
         description="what each of these frame timeouts would lose, too; from the "
         "same trials, in milliseconds",
     )
@@ -188,7 +190,7 @@ class RateSearchKeys(LossKeys, SearchedKeys):
         description="search verified: a rate that lost more fails at once; in "
         "percent; default: 0.5; null: no limit",
     )
-    goals: Annotated[list[Goal], Field(max_length=20)] = Field(
+    goals: Annotated[list[Goal], Field(max_length=20), Listed()] = Field(
         default=[],
         description="search mlrsearch: losses that are tolerated: 0, 0.5% or "
         "0.5%:50%; after the colon in how much of the time they may "
@@ -413,9 +415,10 @@ class FrameLossSpec(LossKeys):
     """Frame loss over offered load (RFC 2544 26.3)."""
 
     procedure: Literal["frame-loss"] = Field(description=told("frame-loss"))
-    load_percent: Annotated[list[Percent], Field(max_length=1000)] = Field(
+    load_percent: Annotated[
+        list[Percent], Field(min_length=1, max_length=1000), Listed()
+    ] = Field(
         default=[],
-        min_length=1,
         description="loads in percent of the maximum rate; default: as "
         "load_step_percent says; with rate_fps: in percent of that, which may be above "
         "100, default: 200 to 50",

@@ -256,7 +256,7 @@ def test_a_table_that_holds_all_there_are_is_said_to_hold_at_least_so_many() -> 
     assert result.reasons[0].code == "max_rate"
     assert (result.bound, result.bound_cause) == ("lower", "set")
     assert result.eviction is None
-    assert "--most" in result.reasons[0].hint
+    assert "--connections" in result.reasons[0].hint
     assert "a lower bound: " in result.deviations[-1].actual
 
 

@@ -256,7 +256,7 @@ _COLLAPSED = Reason(
     message="the device collapsed with more connections than it holds, and was brought "
     "back by its hooks",
 )
-_MORE = "raise --most; with more source or destination ports if need be"
+_MORE = "raise --connections; with more source or destination ports if need be"
 _FEWER = (
     "give a --first that is surely held; are there enough public ports, and does a "
     "hook empty the table before each test (hooks: bulk_delete)?"
