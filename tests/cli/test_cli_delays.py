@@ -203,7 +203,7 @@ def test_foreground_and_background_are_told_apart_for_each_trial(
         ),
         (["latency", "--rate", "0"], "error: --rate must be at least 1, not 0"),
         (
-            ["latency", "--rate", "1000", "--trial-duration", "10"],
+            ["latency", "--rate=1k", "--trial-duration=10", "--first-tag=60"],
             "error: --first-tag 60 s is not before the end of the trial, 10 s",
         ),
         (["latency", "--rate", "9", "--tags", "0"], "--tags must be at least 1, not 0"),

@@ -16,6 +16,7 @@ from ruamel.yaml import YAML
 from dutperf.config import deviations, expand, load_campaign, resolved, spec_from
 from dutperf.errors import InputError
 from dutperf.model.cell import Cell
+from dutperf.model.specs import LatencySpec
 
 LOSS: dict[str, Any] = {"procedure": "frame-loss"}
 LATENCY: dict[str, Any] = {"procedure": "latency", "rate_fps": 1000, "ip": [4]}
@@ -126,7 +127,7 @@ def test_a_sweep_rises_however_it_was_written() -> None:
             "tags: must be 1, or left out",
         ),
         (
-            {**LATENCY, "trial_duration_s": 60},
+            {**LATENCY, "trial_duration_s": 60, "first_tag_s": 60},
             "first_tag_s: 60 s is not before the end of the trial, 60 s",
         ),
         ({"frame_timeout_ms": 0}, "must be above 0, not"),
@@ -232,7 +233,7 @@ def test_the_resolved_campaign_gives_the_same_cells(
     ("spec", "expected"),
     [
         (
-            {**LATENCY, "trial_duration_s": 119},
+            {**LATENCY, "trial_duration_s": 119, "first_tag_s": 60},
             (
                 "RFC 8219 7.2",
                 "trial duration of at least 120 s",
@@ -240,7 +241,12 @@ def test_the_resolved_campaign_gives_the_same_cells(
             ),
         ),
         (
-            {**LATENCY, "rfc2544_latency": True, "trial_duration_s": 119},
+            {
+                **LATENCY,
+                "rfc2544_latency": True,
+                "trial_duration_s": 119,
+                "first_tag_s": 60,
+            },
             (
                 "RFC 2544 26.2",
                 "trial duration of at least 120 s",
@@ -340,3 +346,24 @@ def test_five_hundred_tagged_frames_are_enough() -> None:
 
 def test_a_sweep_alone_changes_no_judgement() -> None:
     assert deviations(only_cell({**THROUGHPUT, "timeout_sweep_ms": [1, 5]})) == []
+
+
+@pytest.mark.parametrize(
+    ("keys", "first_tag_s", "tags"),
+    [
+        ({"rate_fps": 1000}, 60, 50_000),  # by the book
+        ({"rate_fps": 1000, "trial_duration_s": 10}, 5, 2_500),
+        ({"rate_fps": "1k", "trial_duration_s": 10}, 5, 2_500),
+        ({"rate_fps": 10**6, "trial_duration_s": 10}, 5, 50_000),
+        ({"rate_fps": 1000, "trial_duration_s": 10, "first_tag_s": 2}, 2, 4_000),
+        ({"rate_fps": 1000, "trial_duration_s": 10, "tags": 7}, 5, 7),
+        ({"rate_fps": 1, "trial_duration_s": 1}, 0.5, 1),
+        ({"rate_fps": "throughput", "trial_duration_s": 10}, 5, 50_000),
+        ({"rate_fps": 1, "trial_duration_s": 10, "rfc2544_latency": True}, 5, 1),
+    ],
+)
+def test_a_short_latency_has_tags_that_fit(
+    keys: dict[str, Any], first_tag_s: float, tags: int
+) -> None:
+    spec = LatencySpec.model_validate({"procedure": "latency", **keys})
+    assert (spec.first_tag_s, spec.tags) == (first_tag_s, tags)

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from dutperf.model.fields import KeyedError, Listed, Width, distinct
+from dutperf.model.fields import KeyedError, Listed, Width, distinct, written_number
 from dutperf.model.loads import (
     FixedRate,
     LoadRate,
@@ -202,6 +202,24 @@ class FixedLoadKeys(LoadKeys):
         return self
 
 
+def _of_a_short_trial(keys: Mapping[str, Any]) -> dict[str, Any]:
+    """Tags in the second half of a trial below 120 s, on every other frame at most."""
+    trial_s, first_s, rate_fps = (
+        written_number(str(keys.get(key)))
+        for key in ("trial_duration_s", "first_tag_s", "rate_fps")
+    )
+    if trial_s is None or not 0 < trial_s < _LONG_S:
+        return {}
+    first_s = trial_s / 2 if first_s is None else first_s
+    found: dict[str, Any] = {"first_tag_s": float(first_s)}
+    if rate_fps is not None and first_s < trial_s:
+        taggable = int(rate_fps * (trial_s - first_s))
+        found["tags"] = min(_TAGS, max(1, taggable // 2))
+    return found
+
+
+_LONG_S = 120  # RFC 8219 7.2
+_TAGS = 50_000
 Percentile = Annotated[float, Field(gt=0, lt=100)]
 
 
@@ -210,16 +228,18 @@ class LatencySpec(FixedLoadKeys):
 
     procedure: Literal["latency"] = Field(description=told("latency"))
     trial_duration_s: TrialDuration = Field(
-        default=120, description="how long to send (RFC 8219 7.2: at least 120 s)"
+        default=_LONG_S, description="how long to send (RFC 8219 7.2: at least 120 s)"
     )
     tags: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
-        default=50_000,
+        default=_TAGS,
         description="tagged frames of each direction (RFC 8219 7.2: at least "
-        "500); their delays are kept exactly",
+        "500); their delays are kept exactly; of a trial below 120 s at most every "
+        "other frame",
     )
     first_tag_s: Annotated[float, Field(ge=0, le=86400)] = Field(
         default=60,
-        description="when the first frame is tagged (RFC 8219 7.2: 60 s)",
+        description="when the first frame is tagged (RFC 8219 7.2: 60 s); of a trial "
+        "below 120 s half of it",
     )
     rfc2544_latency: bool = Field(
         default=False,
@@ -240,9 +260,11 @@ class LatencySpec(FixedLoadKeys):
     @model_validator(mode="before")
     @classmethod
     def _one_tag(cls, data: Any) -> Any:  # noqa: ANN401 - raw YAML
-        if isinstance(data, Mapping) and data.get("rfc2544_latency") is True:
-            return {"tags": 1, **data}
-        return data
+        if not isinstance(data, Mapping):
+            return data
+        if data.get("rfc2544_latency") is True:
+            data = {"tags": 1, **data}
+        return {**_of_a_short_trial(data), **data}
 
     @model_validator(mode="after")
     def _tags_fit(self) -> Self:
