@@ -265,3 +265,25 @@ def test_more_memory_than_there_is_is_refused_before_anything_starts(
     assert "lower memory_mb" in found.value.hint
     used, _ = process.choose_hugepages("auto", meminfo=place, memory_mb=512, pci=False)
     assert not used
+
+
+@pytest.mark.parametrize(
+    ("total", "free", "size_kb", "needed_mb", "pages"),
+    [
+        (0, 0, 2048, 512, 256),
+        (0, 0, 0, 512, 256),  # a kernel that does not say
+        (100, 40, 2048, 512, 60 + 256),  # what others have stays theirs
+        (0, 0, 2048, 511, 256),
+        (2, 1, 1_048_576, 512, 2),
+    ],
+)
+def test_the_command_for_huge_pages_leaves_others_theirs(
+    total: int, free: int, size_kb: int, needed_mb: int, pages: int
+) -> None:
+    memory = {
+        "HugePages_Total": total,
+        "HugePages_Free": free,
+        "Hugepagesize": size_kb,
+    }
+    told = process.more_huge_pages(memory, needed_mb)
+    assert told == f"echo {pages} > /proc/sys/vm/nr_hugepages"

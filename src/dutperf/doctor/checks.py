@@ -19,7 +19,12 @@ from dutperf.doctor.cpu_checks import (
     watch,
 )
 from dutperf.doctor.port_checks import Ask, ask, port_checks, version_check
-from dutperf.engine.process import choose_main_cpu, existing_cpus, start_engine
+from dutperf.engine.process import (
+    choose_main_cpu,
+    existing_cpus,
+    more_huge_pages,
+    start_engine,
+)
 from dutperf.errors import DutperfError
 from dutperf.lab import netns
 from dutperf.lab.presence import others, present
@@ -129,7 +134,6 @@ def _huge_pages(memory: dict[str, str], needed_mb: int, *, pci: bool) -> Check:
     found = f"{free_mb} MiB free, {needed_mb} MiB needed"
     if free_mb >= needed_mb:
         return Check("huge_pages", "good", found)
-    pages = -(-needed_mb * 1024 // max(size_kb, 1))
     return Check(
         "huge_pages",
         "bad" if pci else "doubtful",
@@ -137,7 +141,7 @@ def _huge_pages(memory: dict[str, str], needed_mb: int, *, pci: bool) -> Check:
         "NICs cannot be driven without them"
         if pci
         else "the engine runs without, and is slower",
-        f"echo {pages} > /proc/sys/vm/nr_hugepages",
+        more_huge_pages({key: _kb(memory, key) for key in memory}, needed_mb),
     )
 
 

@@ -13,7 +13,7 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal
@@ -182,6 +182,14 @@ def has_interface(namespace: str | None, interface: str) -> bool:
     return done.returncode == 0
 
 
+def more_huge_pages(meminfo: Mapping[str, int], needed_mb: int) -> str:
+    """The command after which so much is free; what others have stays theirs."""
+    size_kb = meminfo.get("Hugepagesize") or 2048
+    taken = meminfo.get("HugePages_Total", 0) - meminfo.get("HugePages_Free", 0)
+    pages = taken - (-needed_mb * 1024 // size_kb)
+    return f"echo {pages} > /proc/sys/vm/nr_hugepages"
+
+
 def choose_hugepages(
     setting: Literal["auto", "off"],
     *,
@@ -199,8 +207,7 @@ def choose_hugepages(
     free_mb = fields.get("HugePages_Free", 0) * fields.get("Hugepagesize", 0) // 1024
     if setting == "auto" and free_mb >= memory_mb:
         return True, ""
-    needed = max(512, (memory_mb + 1) // 2)
-    remedy = f"echo {needed} > /proc/sys/vm/nr_hugepages"
+    remedy = more_huge_pages(fields, memory_mb)
     if pci:
         cause = (
             "testbed key hugepages is off"
