@@ -27,7 +27,7 @@ from report_sample import (
 from timed_sample import delay_results, timed_results
 
 from dutperf.catalogue import PROCEDURES
-from dutperf.report import write_report
+from dutperf.report import print_pdf, write_brief, write_report
 from dutperf.results import CellResult, Environment, ResultsFile, TrialRecord
 from dutperf.tables import Subject
 
@@ -400,6 +400,27 @@ def test_a_printed_page_is_not_wider_than_the_paper(
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert max(excess(page, "html")) <= 0
+
+
+@pytest.mark.parametrize("name", ["whole_report", "hostile_report", "wide_report"])
+def test_in_brief_a_run_is_one_sheet_of_paper(
+    name: str, request: pytest.FixtureRequest, browser: Browser
+) -> None:
+    """However much was measured, and whatever it is called, nothing is cut off."""
+    brief = write_brief(request.getfixturevalue(name).parent)
+    assert pages_of(print_pdf(brief)) == 1
+    page = Visit(browser, brief.as_uri(), 794, "dark").page
+    page.goto(brief.as_uri())
+    page.emulate_media(media="print")
+    cut = page.evaluate(
+        "document.body.clientHeight - sheet.getBoundingClientRect().height"
+    )
+    assert cut >= 0
+    assert page.locator("h1").is_visible()
+
+
+def pages_of(pdf: Path) -> int:
+    return len(re.findall(rb"/Type\s*/Page\b(?!s)", pdf.read_bytes()))
 
 
 def test_no_printed_heading_stands_alone(browser: Browser, report: Path) -> None:

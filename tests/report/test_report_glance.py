@@ -25,13 +25,13 @@ def source_of(path: Path, results: ResultsFile) -> Source:
 
 def rows_of(path: Path, results: ResultsFile) -> dict[str, TrustRow]:
     source = source_of(path, results)
-    return {row.name: row for row in trust_rows(source, cells_of(source))}
+    return {row.name: row for row in trust_rows(source, cells_of(source), "below")}
 
 
 def light_of(path: Path, results: ResultsFile) -> TrustRow:
     source = source_of(path, results)
     cells = cells_of(source)
-    return in_a_sentence(trust_rows(source, cells), cells)
+    return in_a_sentence(trust_rows(source, cells, "below"), cells)
 
 
 def test_a_cell_without_a_result_is_red_whatever_the_others_are(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_of_several_delays_it_is_said_which_one() -> None:
 def test_many_findings_do_not_fill_the_card() -> None:
     kinds: tuple[FindingKind, ...] = ("modes", "shift", "drift", "outliers")
     card = Card((view(1, 2, 3, findings=[told(kind) for kind in kinds]),))
-    assert card.remarks[-1] == ("2 more findings below", "")
+    assert card.remarks[-1] == ("2 more findings", "")
 
 
 def test_findings_stand_by_the_value_and_by_the_chart(tmp_path: Path) -> None:

@@ -18,7 +18,15 @@ from dutperf.config import expand, load_campaign
 from dutperf.errors import DutperfError, InputError
 from dutperf.model.cell import Cell
 from dutperf.programs import TERMINATE
-from dutperf.report import OVERVIEW, export_histograms, write_overview, write_report
+from dutperf.report import (
+    BRIEF,
+    OVERVIEW,
+    export_histograms,
+    print_pdf,
+    write_brief,
+    write_overview,
+    write_report,
+)
 from dutperf.report.source import read_source
 from dutperf.results import stored_campaign
 from dutperf.results.storage import write_atomically
@@ -132,12 +140,20 @@ def report(
             help=f"an overview of all; of several directories: {OVERVIEW}",
         ),
     ] = None,
+    brief: Annotated[
+        bool, typer.Option("--brief", help=f"one A4 page of each run, {BRIEF}")
+    ] = False,
+    pdf: Annotated[
+        bool, typer.Option("--pdf", help="print them as PDF, too, by Chromium")
+    ] = False,
 ) -> None:
     """Make report.html again from stored results; of several runs an overview, too."""
-    reports = [write_report(directory) for directory in directories]
+    write = write_brief if brief else write_report
+    pages = [write(directory) for directory in directories]
     if output is not None or len(directories) > 1:
-        reports.append(write_overview(directories, output or Path(OVERVIEW)))
-    PatientConsole().out(reports[-1], highlight=False)
+        pages.append(write_overview(directories, output or Path(OVERVIEW)))
+    printed = [print_pdf(page) for page in pages] if pdf else []
+    PatientConsole().out((printed or pages)[-1], highlight=False)
 
 
 # ``dutperf serve``: the runs below a directory as local web pages.

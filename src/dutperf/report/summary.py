@@ -441,7 +441,7 @@ class Card:
             told |= dict.fromkeys((_doubt(each), "") for each in found)
             told |= dict.fromkeys([] if cell.measured else cell.reasons)
         left = len(told) - _FEW
-        more = [(f"{plural(left, 'more finding')} below", "")] if left > 0 else []
+        more = [(f"{plural(left, 'more finding')}", "")] if left > 0 else []
         return [*list(told)[:_FEW], *more]
 
 
