@@ -395,8 +395,8 @@ def test_no_table_is_cut_off_on_a_common_screen(
 def test_a_printed_page_is_not_wider_than_the_paper(
     browser: Browser, name: str, request: pytest.FixtureRequest
 ) -> None:
-    """A browser shrinks all of a page that is; A4 leaves 688 px."""
-    page = Look(browser, request.getfixturevalue(name), 688, "light").page
+    """A browser shrinks all of a page that is; A4 leaves 702 px."""
+    page = Look(browser, request.getfixturevalue(name), 702, "light").page
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert max(excess(page, "html")) <= 0
@@ -417,6 +417,19 @@ def test_in_brief_a_run_is_one_sheet_of_paper(
     )
     assert cut >= 0
     assert page.locator("h1").is_visible()
+
+
+def test_a_printed_report_leaves_what_is_unfolded_to_the_screen(
+    browser: Browser, timed_report: Path
+) -> None:
+    """Few pages, unless a reader unfolds more."""
+    assert pages_of(print_pdf(timed_report)) <= 4
+    page = Look(browser, timed_report, 688, "light").page
+    timing = page.locator("details.timing").first
+    for _ in ("folded", "unfolded"):
+        timing.locator("> summary").click()
+    page.emulate_media(media="print")
+    assert timing.locator(".trial:not([hidden])").is_visible()
 
 
 def pages_of(pdf: Path) -> int:

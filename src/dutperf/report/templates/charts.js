@@ -12,7 +12,9 @@ const run = (code) => {
 };
 
 const root = document.documentElement;
-const printWidth = 650;
+const printWidth = 670;
+const printHeight = 0.75;
+const printLetters = 10;
 
 // One palette for page and charts: var(--name) becomes what the style sheet says.
 const resolved = (value, style) => {
@@ -88,6 +90,10 @@ const drawing = ({ figures, template }) => (places, pageWidth) => {
     const { data, layout } = resolved(figure, style);
     layout.template = resolved(template, style);
     fitted(width || place.clientWidth, layout, data);
+    if (pageWidth) {
+      layout.height = Math.round(layout.height * printHeight);
+      layout.font = { size: printLetters };
+    }
     layout.width = width;
     layout.autosize = !width;
     Plotly.react(place, data, layout, settings).then(() => {

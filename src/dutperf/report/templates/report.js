@@ -48,6 +48,11 @@ addEventListener("resize", scrollable);
 addEventListener("toggle", scrollable, true);
 scrollable();
 
+// What is unfolded at first is not on paper, unless it was by the reader.
+addEventListener("click", (event) => {
+  event.target.closest("summary")?.parentElement.classList.remove("unfolded");
+});
+
 let found;
 try {
   run(await unpacked("plotly"));
