@@ -105,10 +105,8 @@ def _doubtful(cell: CellView) -> Headline:
         if worst.spread:
             told += f": {_ends(worst.spread, 'minimum', 'maximum')}"
         return Headline(why, "", f"{where}.", told)
-    has_unit = cell.family not in ("load over time", "load sweep")
-    unit = f"{NBSP}{cell.unit}" if has_unit else ""
     repeats = plural(len(cell.values), "repeat")
-    return Headline(why, "", "", f"{sentence(repeats)}: {cell.figure_text}{unit}")
+    return Headline(why, "", "", f"{sentence(repeats)}: {cell.range_words}")
 
 
 def _meaning(cell: CellView) -> str:
@@ -470,7 +468,9 @@ def _range(cells: Sequence[CellView]) -> Headline:
 
 
 def _in_a_line(cell: CellView) -> str:
-    """The figure; of a doubtful one why, and within what it is."""
+    """The figure; of one in doubt why, and within what it is."""
+    if cell.state == "unstable":
+        return cell.badge.label
     shown = headline(cell)
     return f"{shown.value}; {shown.interval}" if cell.doubt else _figure(shown)
 

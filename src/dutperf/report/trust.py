@@ -185,7 +185,7 @@ def in_a_sentence(rows: Sequence[TrustRow], cells: Sequence[CellView]) -> TrustR
 def _without_figure(cells: Sequence[CellView]) -> Iterator[str]:
     states = Counter(cell.state for cell in cells)
     of = f"of {len(cells)} cells"
-    if doubtful := states["doubtful"]:
+    if doubtful := states["unstable"] + states["doubtful"]:
         yield f"{doubtful} {of} found no figure that all their trials agree on"
     if states["fail"]:
         yield f"{states['fail']} {of} passed at no load"
