@@ -233,6 +233,15 @@ def test_axe_finds_nothing_serious(
     assert visit.serious("color-contrast") == []
 
 
+def test_charts_are_drawn_though_nobody_scrolls(
+    browser: Browser, timed_report: Path
+) -> None:
+    page = Visit(browser, "file:", 400, "light").page
+    page.goto(timed_report.as_uri())
+    page.wait_for_function(ALL_DRAWN)
+    assert page.evaluate("scrollY") == 0
+
+
 def test_a_chart_is_read_by_the_arrow_keys(browser: Browser, report: Path) -> None:
     page = Look(browser, report, 1280, "light").page
     page.locator("#search-1").focus()

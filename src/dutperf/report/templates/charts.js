@@ -56,8 +56,8 @@ const fitted = (width, layout, data) => {
   layout.height += 24 * rows.reduce((sum, lines) => sum + lines, 0);
 };
 
-// What is folded away, or far from what is on the screen, is drawn when somebody looks
-// at it: a page may hold the charts of hundreds of trials.
+// What is folded away is drawn when somebody looks at it: a page may hold the charts of
+// hundreds of trials.
 const visible = (place) => !place.closest("[hidden], details:not([open])");
 
 // Labels that were chosen for a wide screen run into each other on a narrow one: of each
