@@ -31,6 +31,17 @@ def test_it_has_the_question_the_answer_the_conditions_and_the_verdict(
     assert '<p class="trust ' in page
 
 
+def test_a_procedure_is_told_once_whatever_a_cell_lacks(tmp_path: Path) -> None:
+    first, *others = all_sizes().cells
+    spoilt = first.model_copy(update={"verdict": "invalid", "repeats": []})
+    results = all_sizes().model_copy(update={"cells": [spoilt, *others]})
+    store(tmp_path / "run", results, sample_environment())
+    assert (
+        "<td>Throughput: 1 s, 3 repeats</td>"
+        in write_brief(tmp_path / "run").read_text()
+    )
+
+
 def test_what_does_not_fit_is_counted(tmp_path: Path) -> None:
     results = all_sizes()
     store(tmp_path / "run", results, sample_environment())

@@ -99,13 +99,19 @@ def _machines(source: Source) -> Iterator[str]:
 
 
 def _trials(cells: Sequence[CellView]) -> Iterator[str]:
-    """How long and how often each procedure's were."""
-    for cell in cells:
-        repeats = len(cell.result.repeats) if cell.result else 0
-        points = cell.result.points if cell.result else []
-        times = max([repeats, *(len(point.repeats) for point in points)])
-        length = f"{shown(cell.duration_s)} s, " if cell.duration_s.digits else ""
-        yield f"{cell.name}: {length}{plural(times, 'repeat')}"
+    """How long each procedure's were, and how often at most."""
+    for name in dict.fromkeys(cell.name for cell in cells):
+        own = [cell for cell in cells if cell.name == name]
+        lengths = dict.fromkeys(shown(c.duration_s) for c in own if c.duration_s.digits)
+        length = f"{' / '.join(lengths)} s, " if lengths else ""
+        yield f"{name}: {length}{plural(max(map(_repeats, own)), 'repeat')}"
+
+
+def _repeats(cell: CellView) -> int:
+    if cell.result is None:
+        return 0
+    points = (len(point.repeats) for point in cell.result.points)
+    return max(len(cell.result.repeats), *points, 0)
 
 
 def _standards(cells: Sequence[CellView]) -> Iterator[str]:
