@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC
 
 from dutperf.catalogue import PROCEDURES, Procedure
@@ -22,6 +22,7 @@ from dutperf.results.figures import Figure, figures_of
 from dutperf.tables import (
     Column,
     Entry,
+    Row,
     Span,
     Style,
     Subject,
@@ -89,7 +90,7 @@ class _Part:
 
 def _names(table: Table) -> list[str]:
     """Of all rows; one without a name is of the same cell as the one above."""
-    if not any(row.name for row in table.rows):
+    if not _named(table):
         return []
     names: list[str] = []
     for row in table.rows:
@@ -187,10 +188,11 @@ _DASH = re.compile("-(?=-)")
 """Two hyphens would be one."""
 
 
-def latex(table: Table) -> str:
+def latex(table: Table, caption: str = "", label: str = "") -> str:
     r"""A ``table`` environment; needs ``\usepackage{booktabs,textcomp}``.
 
     Where RFC 9693 6 has a column for each experiment, the table has one for each row.
+    ``caption``: instead of the title; ``label``: for ``\ref``.
     """
     heads, rows = _sideways(table) if table.sideways else _upright(table)
     if table.sideways:
@@ -201,11 +203,12 @@ def latex(table: Table) -> str:
     lines = [
         r"\begin{table}",
         r"  \centering",
-        rf"  \caption{{{escaped(table.title)}}}",
+        rf"  \caption{{{escaped(caption or table.title)}}}",
+        *([rf"  \label{{{label}}}"] if label else []),
         rf"  \begin{{tabular}}{{{kinds}}}",
         r"    \toprule",
         *(f"    {_line(head)}" for head in heads if any(head)),
-        r"    \midrule",
+        *([r"    \midrule"] if any(map(any, heads)) else []),
         *(f"    {_line(row)}" for row in rows),
         r"    \bottomrule",
         r"  \end{tabular}",
@@ -225,7 +228,7 @@ Lines = list[list[str]]
 
 def _upright(table: Table) -> tuple[Lines, Lines]:
     """A line of names and one of units; and the rows, with their names in front."""
-    named = any(row.name for row in table.rows)
+    named = _named(table)
     heads = [column.head(STYLE) for column in table.columns]
     names = [head[0] for head in heads]
     units = [head[1] if len(head) > 1 else "" for head in heads]
@@ -243,6 +246,62 @@ def _sideways(table: Table) -> tuple[Lines, Lines]:
         for at, column in enumerate(table.columns)
     ]
     return [["", *(row.name for row in table.rows)]], rows
+
+
+# Which columns a reader wants.
+
+
+_IDS = "cell"
+"""What the column of the cells' ids is called."""
+
+
+def with_columns(table: Table, names: Sequence[str]) -> Table:
+    """Only those with ``names``, in that order; ids are one of them.
+
+    Raises:
+        InputError: it has no such column.
+    """
+    heads = [column.head(_PLAIN)[0] for column in table.columns]
+    known = [_IDS, *heads] if _named(table) else heads
+    places: list[int] = []
+    for name in names:
+        own = [at for at, head in enumerate(heads) if name in _called(head)]
+        if not own and (name != _IDS or _IDS not in known):
+            raise InputError(
+                f"--columns {name}: the table {table.key} has no such column",
+                f"it has: {', '.join(dict.fromkeys(_called(h)[-1] for h in known))}",
+            )
+        places += own
+    return replace(
+        table,
+        columns=tuple(replace(table.columns[at], below=False) for at in places),
+        rows=tuple(
+            Row(
+                row.name if _IDS in names else "",
+                tuple(row.entries[at] for at in places),
+            )
+            for row in table.rows
+        ),
+    )
+
+
+def for_readers(table: Table) -> Table:
+    """Without the cells' ids, where its rows tell in words what they are of."""
+    told = any(column.name == "traffic" for column in table.columns)
+    return _without_ids(table) if told else table
+
+
+def _without_ids(table: Table) -> Table:
+    return replace(table, rows=tuple(replace(row, name="") for row in table.rows))
+
+
+def _named(table: Table) -> bool:
+    return any(row.name for row in table.rows)
+
+
+def _called(head: str) -> tuple[str, str]:
+    """Its names: the whole, and without what a figure is of its repeats."""
+    return head, head.partition(",")[0]
 
 
 def _text(entry: Entry) -> str:

@@ -90,3 +90,34 @@ def test_hostile_names_are_shown_in_each_format(
         printed = told(capsys, tmp_path / "r", "--format", form)
         assert visible(printed) == printed
         assert r"x1b" in printed
+
+
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        (["--format", "csv", "--table", "throughput", "--label", "a"], "of LaTeX"),
+        (["--format", "tex", "--columns", "traffic"], "choose it: --table KEY"),
+        (["--format", "openmetrics", "--columns", "traffic"], "has no tables"),
+        (
+            ["--format", "tex", "--table", "throughput", "--label", "a}"],
+            "tab:throughput",
+        ),
+    ],
+)
+def test_what_is_of_one_table_of_latex_is_refused_elsewhere(
+    run: Path, capsys: pytest.CaptureFixture[str], extra: list[str], said: str
+) -> None:
+    assert app.run(["export", str(run), *extra]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_columns_stand_between_commas_or_one_by_one(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = "--format tex --table throughput --caption Mine"
+    asked: list[str | Path] = [run, *words.split()]
+    printed = told(capsys, *asked, "--columns", "traffic,throughput")
+    assert "\\caption{Mine}" in printed
+    assert CELL not in printed
+    one_by_one = ["--columns", "traffic", "--columns", "throughput"]
+    assert told(capsys, *asked, *one_by_one) == printed

@@ -50,6 +50,40 @@ def test_the_page_has_each_figure_and_what_differs(tmp_path: Path) -> None:
     assert all(0 <= float(a) <= float(a) + float(b) <= 100.01 for a, b in places)
 
 
+def test_the_page_begins_with_what_came_of_the_gate(tmp_path: Path) -> None:
+    slower = found_in(tmp_path / "slower", [rate(*TEN)], [rate(*SLOW)])
+    for found, limit, level, told in (
+        (slower, 3, "bad", "<strong>Gate FAILED</strong>: At most 3 % worse"),
+        (slower, 30, "good", "<strong>Gate held</strong>: At most 30 % worse"),
+        (slower, None, "bad", "<strong>Worse</strong>: 1 figure: 1 worse run."),
+    ):
+        main = page_of(found, limit).partition("<main>")[2]
+        first = main.partition("</p>")[0]
+        assert f'class="trust {level}">{told}' in first
+    few = found_in(tmp_path / "few", [rate(*TEN[:3])], [rate(*SLOW[:3])])
+    assert "<strong>Gate cannot tell</strong>" in page_of(few, 3)
+
+
+def test_its_title_says_what_against_what(tmp_path: Path) -> None:
+    names = ("before", "after")
+    paths = [stored(tmp_path / name, rate(*TEN)) for name in names]
+    assert "<h1>after against before</h1>" in render(paths)
+
+
+def test_all_intervals_are_on_one_scale(tmp_path: Path) -> None:
+    found = found_in(
+        tmp_path, [rate(*TEN), loss(*[1.0] * 9)], [rate(*SLOW), loss(*[1.5] * 9)]
+    )
+    page = page_of(found, 3)
+    ticks = re.findall(r'<span style="left: [\d.]+%">([^<]+)</span>', page)
+    assert ticks == ["\N{MINUS SIGN}20", "\N{MINUS SIGN}10", "0", "+10", "+20"]
+    rate_dot, loss_dot = map(
+        float, re.findall(r'class="dot" style="left: ([\d.]+)%', page)
+    )
+    assert rate_dot == pytest.approx(50 - 50 * 10 / 20, abs=0.3)
+    assert loss_dot == pytest.approx(50 + 50 * 0.5 / 20, abs=0.01)
+
+
 def test_a_bound_is_drawn_to_the_edge(tmp_path: Path) -> None:
     found = found_in(tmp_path, [rate(*TEN)], [bounded(rate(*[300_000] * 10))])
     (drawn,) = re.findall(r"left: ([\d.]+)%; width: ([\d.]+)%", page_of(found, None))

@@ -11,7 +11,8 @@ from hostile import NASTY
 from report_sample import sample_results
 from timed_sample import delay_results
 
-from dutperf.export import escaped, latex
+from dutperf.errors import InputError
+from dutperf.export import escaped, for_readers, latex, with_columns
 from dutperf.procedures.measurements import tables
 from dutperf.results import ResultsFile
 from dutperf.tables import Column, Row, Table, Value, subjects
@@ -74,3 +75,51 @@ def test_where_the_rfc_has_a_column_for_each_experiment_it_has_one_here() -> Non
     (each, *_) = [table for table in found if table.sideways]
     told = latex(each)
     assert told.count(r" \\") == len(each.columns) + 1
+
+
+def throughputs() -> Table:
+    return next(
+        t for t in tables(list(subjects(sample_results())), []) if t.key == "throughput"
+    )
+
+
+def test_readers_get_no_ids_where_words_tell_the_rows() -> None:
+    told = latex(for_readers(throughputs()))
+    assert "throughput-ip" not in told
+    assert "IPv4, 64 bytes &" in told
+    unnamed = table(count(1))
+    assert for_readers(unnamed) == unnamed
+
+
+def test_chosen_columns_stand_in_the_order_that_was_asked_for() -> None:
+    told = latex(
+        with_columns(throughputs(), ["throughput", "traffic"]), "A & B", "tab:x"
+    )
+    assert "  \\caption{A \\& B}\n  \\label{tab:x}\n" in told
+    assert "\\begin{tabular}{rl}" in told
+    assert "    throughput & traffic \\\\\n" in told
+    first = next(cell for cell in subjects(sample_results()) if cell.median)
+    assert f"    {first.median:,.0f} & {first.stream} \\\\\n" in told
+
+
+def test_ids_are_a_column_that_may_be_asked_for() -> None:
+    told = latex(with_columns(throughputs(), ["cell", "throughput"]))
+    assert "    cell & throughput \\\\\n" in told
+    assert "throughput-ip4-64-both &" in told
+
+
+def test_a_column_that_there_is_not_is_named_with_those_that_there_are() -> None:
+    with pytest.raises(InputError, match="--columns speed: the table throughput") as no:
+        with_columns(throughputs(), ["speed"])
+    assert "cell, traffic, directions" in no.value.hint
+
+
+@pytest.mark.parametrize("made", [sample_results, delay_results, stateful_results])
+def test_without_ids_lines_have_as_many_entries(
+    made: Callable[[], ResultsFile],
+) -> None:
+    for each in map(for_readers, tables(list(subjects(made())), made().scalability)):
+        told = latex(each)
+        (kinds,) = re.findall(r"\\begin\{tabular\}\{([lr]+)\}", told)
+        lines = re.findall(r"    (.*) \\\\", told)
+        assert {line.count(" & ") + 1 for line in lines} == {len(kinds)}

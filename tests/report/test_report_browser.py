@@ -27,7 +27,7 @@ from report_sample import (
 from timed_sample import delay_results, timed_results
 
 from dutperf.catalogue import PROCEDURES
-from dutperf.report import write_report
+from dutperf.report import print_pdf, write_brief, write_report
 from dutperf.results import CellResult, Environment, ResultsFile, TrialRecord
 from dutperf.tables import Subject
 
@@ -233,6 +233,15 @@ def test_axe_finds_nothing_serious(
     assert visit.serious("color-contrast") == []
 
 
+def test_charts_are_drawn_though_nobody_scrolls(
+    browser: Browser, timed_report: Path
+) -> None:
+    page = Visit(browser, "file:", 400, "light").page
+    page.goto(timed_report.as_uri())
+    page.wait_for_function(ALL_DRAWN)
+    assert page.evaluate("scrollY") == 0
+
+
 def test_a_chart_is_read_by_the_arrow_keys(browser: Browser, report: Path) -> None:
     page = Look(browser, report, 1280, "light").page
     page.locator("#search-1").focus()
@@ -395,11 +404,45 @@ def test_no_table_is_cut_off_on_a_common_screen(
 def test_a_printed_page_is_not_wider_than_the_paper(
     browser: Browser, name: str, request: pytest.FixtureRequest
 ) -> None:
-    """A browser shrinks all of a page that is; A4 leaves 688 px."""
-    page = Look(browser, request.getfixturevalue(name), 688, "light").page
+    """A browser shrinks all of a page that is; A4 leaves 702 px."""
+    page = Look(browser, request.getfixturevalue(name), 702, "light").page
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert max(excess(page, "html")) <= 0
+
+
+@pytest.mark.parametrize("name", ["whole_report", "hostile_report", "wide_report"])
+def test_in_brief_a_run_is_one_sheet_of_paper(
+    name: str, request: pytest.FixtureRequest, browser: Browser
+) -> None:
+    """However much was measured, and whatever it is called, nothing is cut off."""
+    brief = write_brief(request.getfixturevalue(name).parent)
+    assert pages_of(print_pdf(brief)) == 1
+    page = Visit(browser, brief.as_uri(), 794, "dark").page
+    page.goto(brief.as_uri())
+    page.emulate_media(media="print")
+    cut = page.evaluate(
+        "document.body.clientHeight - sheet.getBoundingClientRect().height"
+    )
+    assert cut >= 0
+    assert page.locator("h1").is_visible()
+
+
+def test_a_printed_report_leaves_what_is_unfolded_to_the_screen(
+    browser: Browser, timed_report: Path
+) -> None:
+    """Few pages, unless a reader unfolds more."""
+    assert pages_of(print_pdf(timed_report)) <= 4
+    page = Look(browser, timed_report, 688, "light").page
+    timing = page.locator("details.timing").first
+    for _ in ("folded", "unfolded"):
+        timing.locator("> summary").click()
+    page.emulate_media(media="print")
+    assert timing.locator(".trial:not([hidden])").is_visible()
+
+
+def pages_of(pdf: Path) -> int:
+    return len(re.findall(rb"/Type\s*/Page\b(?!s)", pdf.read_bytes()))
 
 
 def test_no_printed_heading_stands_alone(browser: Browser, report: Path) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from comparison_sample import loss
+from comparison_sample import latency, loss
 from report_sample import all_sizes, sample_environment, sample_results, store
 from told_cells import retyped
 
@@ -14,7 +15,7 @@ from dutperf.report.page import cells_of
 from dutperf.report.source import Source, read_source
 from dutperf.report.summary import Card, cards_of
 from dutperf.report.trust import TrustRow, in_a_sentence, trust_rows
-from dutperf.results import ResultsFile
+from dutperf.results import CellResult, ResultsFile
 from dutperf.results.rate_results import Derived
 
 
@@ -25,13 +26,13 @@ def source_of(path: Path, results: ResultsFile) -> Source:
 
 def rows_of(path: Path, results: ResultsFile) -> dict[str, TrustRow]:
     source = source_of(path, results)
-    return {row.name: row for row in trust_rows(source, cells_of(source))}
+    return {row.name: row for row in trust_rows(source, cells_of(source), "below")}
 
 
 def light_of(path: Path, results: ResultsFile) -> TrustRow:
     source = source_of(path, results)
     cells = cells_of(source)
-    return in_a_sentence(trust_rows(source, cells), cells)
+    return in_a_sentence(trust_rows(source, cells, "below"), cells)
 
 
 def test_a_cell_without_a_result_is_red_whatever_the_others_are(tmp_path: Path) -> None:
@@ -127,3 +128,23 @@ def test_losses_at_different_shares_of_the_throughput_make_no_range() -> None:
         f"200{NBSP}% load",
     ]
     assert Card((at(120, 24.6), at(120, 46.7))).shown.value == "24.6 to 46.7"
+
+
+def test_times_and_losses_of_a_card_have_one_unit_and_precision() -> None:
+    delays = [latency({"TL": [ns]}) for ns in (998_000, 1_027_000)]
+    lines = [told for _, told in Card(cards(delays)).each]
+    assert lines == [f"{ms}{NBSP}ms" for ms in ("0.998", "1.027")]
+    losses = [told for _, told in Card(cards([loss(8.358), loss(13.7125)])).each]
+    assert losses == [f"8.36{NBSP}%", f"13.71{NBSP}%"]
+
+
+def test_times_that_are_far_apart_have_each_its_own_unit() -> None:
+    delays = [latency({"TL": [ns]}) for ns in (23_200, 1_027_000)]
+    assert [told for _, told in Card(cards(delays)).each] == [
+        f"23.2{NBSP}µs",
+        f"1.027{NBSP}ms",
+    ]
+
+
+def cards(results: Sequence[CellResult]) -> tuple[CellView, ...]:
+    return tuple(finished_cell(each, ()) for each in results)

@@ -50,6 +50,15 @@ def test_bars_are_shares_of_the_largest_figure_of_their_kind(
     assert max(drawn) == 100
 
 
+def test_bars_of_all_runs_have_one_scale(runs: list[Path], tmp_path: Path) -> None:
+    page = write_overview(runs, tmp_path / "page.html").read_text()
+    found = [c for run in runs for c in cells_of(read_source(run)) if c.measured]
+    rates = [cell.median or 0 for cell in found if cell.family == "rate search"]
+    bars = re.findall(r"width: ([\d.]+)%\"></div></div>\s*<div[^>]*>.*fps", page)
+    expected = [100 * rate / max(rates) for rate in rates]
+    assert [float(width) for width in bars] == pytest.approx(expected, abs=0.01)
+
+
 def test_a_page_that_cannot_be_made_is_an_error(
     runs: list[Path], tmp_path: Path
 ) -> None:

@@ -49,7 +49,8 @@ def test_two_modes_have_no_number_in_the_headline_but_their_evidence() -> None:
     shown = headline(cell)
     assert (shown.value, shown.unit) == ("No single figure", "")
     assert shown.interval == f"9 repeats: 300,000 to 400,000{NBSP}fps"
-    assert Card((cell, cell)).each[0][1] == f"No single figure; {shown.interval}"
+    assert cell.badge.label == f"unstable: 300,000 to 400,000{NBSP}fps"
+    assert Card((cell, cell)).each[0][1] == cell.badge.label
     assert Card((cell,)).remarks == [(sentence(DOUBTS["modes"]), "")]
     assert cell.doubt == "no single figure"
 
@@ -104,7 +105,7 @@ def test_of_several_delays_it_is_said_which_one() -> None:
 def test_many_findings_do_not_fill_the_card() -> None:
     kinds: tuple[FindingKind, ...] = ("modes", "shift", "drift", "outliers")
     card = Card((view(1, 2, 3, findings=[told(kind) for kind in kinds]),))
-    assert card.remarks[-1] == ("2 more findings below", "")
+    assert card.remarks[-1] == ("2 more findings", "")
 
 
 def test_findings_stand_by_the_value_and_by_the_chart(tmp_path: Path) -> None:
@@ -115,8 +116,8 @@ def test_findings_stand_by_the_value_and_by_the_chart(tmp_path: Path) -> None:
     page = Page(write_report(tmp_path / "r").read_text())
     assert "evidence of <b>modes</b>" in page.section("searches")
     assert "300,000 to 400,000 no single figure" in page.section("summary")
-    assert "doubtful" in page.section("summary")
-    assert "No single figure" in page.section("glance")
+    assert "unstable" in page.section("summary")
+    assert "unstable: 300,000 to 400,000" in page.section("glance")
     assert "rate-repeats-1" in page.figures
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from dutperf.charts.text import AT_LEAST, MISSING, sentence, shown, whole
+from dutperf.charts.text import AT_LEAST, MISSING, NBSP, sentence, shown, whole
 from dutperf.charts.trial_views import (
     SearchPath,
     TesterRecord,
@@ -67,12 +67,14 @@ class Badge:
 
 
 MEASURED = Badge("pass", "✓", state_word("pass"))
+UNSTABLE = Badge("unstable", "~", state_word("unstable"))
 DOUBTFUL = Badge("doubtful", "?", state_word("doubtful"))
 FAILED = Badge("fail", "✕", state_word("fail"))
 INVALID = Badge("invalid", "!", state_word("invalid"))
 OPEN = Badge("open", "…", state_word("open"))
 BADGES: dict[State, Badge] = {
     "pass": MEASURED,
+    "unstable": UNSTABLE,
     "doubtful": DOUBTFUL,
     "fail": FAILED,
     "invalid": INVALID,
@@ -86,8 +88,17 @@ class CellView(Subject):
 
     @property
     def badge(self) -> Badge:
-        """Its verdict."""
-        return BADGES[self.state]
+        """Its verdict; of an unstable one with its range."""
+        badge = BADGES[self.state]
+        if badge is not UNSTABLE:
+            return badge
+        return replace(badge, label=f"{badge.label}: {self.range_words}")
+
+    @property
+    def range_words(self) -> str:
+        """From the least of its repeats to the most, with their unit."""
+        has_unit = self.unit not in ("ns", "percent", "")
+        return f"{self.figure_text}{NBSP}{self.unit}" if has_unit else self.figure_text
 
     @cached_property
     def tester(self) -> TesterRecord:

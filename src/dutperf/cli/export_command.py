@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,7 +19,15 @@ from dutperf.config import expand, load_campaign
 from dutperf.errors import DutperfError, InputError
 from dutperf.model.cell import Cell
 from dutperf.programs import TERMINATE
-from dutperf.report import OVERVIEW, export_histograms, write_overview, write_report
+from dutperf.report import (
+    BRIEF,
+    OVERVIEW,
+    export_histograms,
+    print_pdf,
+    write_brief,
+    write_overview,
+    write_report,
+)
 from dutperf.report.source import read_source
 from dutperf.results import stored_campaign
 from dutperf.results.storage import write_atomically
@@ -49,6 +58,21 @@ Keys = Annotated[
         show_default=False,
     ),
 ]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME",
+        help="these columns of the table alone, in this order; several between "
+        "commas; cell: the ids",
+        show_default=False,
+    ),
+]
+Caption = Annotated[
+    str, typer.Option(metavar="TEXT", help="of a LaTeX table", show_default=False)
+]
+Label = Annotated[
+    str, typer.Option(metavar="NAME", help="of a LaTeX table", show_default=False)
+]
 File = Annotated[
     Path | None,
     typer.Option(
@@ -61,10 +85,18 @@ File = Annotated[
 
 
 def export(
-    directory: Directory, format_: As, tables: Keys = None, output: File = None
+    directory: Directory,
+    format_: As,
+    tables: Keys = None,
+    columns: Columns = None,
+    caption: Caption = "",
+    label: Label = "",
+    output: File = None,
 ) -> None:
     """Write the tables of a run as CSV, Markdown or LaTeX, its figures as metrics."""
-    text = _text(directory, format_, tables or [])
+    names = [name.strip() for told in columns or [] for name in told.split(",")]
+    _check(format_, tables or [], names, caption, label)
+    text = _text(directory, format_, tables or [], names, (caption, label))
     if output is None:
         PatientConsole().out(text, end="", highlight=False)
         return
@@ -77,22 +109,54 @@ def export(
     PatientConsole().out(output, highlight=False)
 
 
-def _text(directory: Path, format_: Format, keys: list[str]) -> str:
+_LABEL = re.compile(r"[A-Za-z0-9:._-]{1,100}")
+
+
+def _check(
+    format_: Format, keys: list[str], names: list[str], caption: str, label: str
+) -> None:
+    """What is of one table, or of LaTeX, is of no other."""
+    given = {"--table": keys, "--columns": names, "--caption": caption}
+    given["--label"] = label
+    for name in (name for name, told in given.items() if told):
+        if format_ == "openmetrics":
+            raise InputError(f"{name}: OpenMetrics has no tables", "leave it out")
+        if name in ("--caption", "--label") and format_ != "tex":
+            raise InputError(f"{name} is of LaTeX", "leave it out, or add --format tex")
+        if len(keys) != 1 and name != "--table":
+            raise InputError(f"{name} is of one table", "choose it: --table KEY")
+    if label and not _LABEL.fullmatch(label):
+        raise InputError(
+            f"--label {label!r}: not a label of LaTeX",
+            "give letters, digits and : . _ -, as in tab:throughput",
+        )
+
+
+def _text(
+    directory: Path,
+    format_: Format,
+    keys: list[str],
+    names: list[str],
+    words: tuple[str, str],
+) -> str:
     from dutperf import export  # noqa: PLC0415 - no other command needs it
     from dutperf.tables.table_model import markdown  # noqa: PLC0415 - the same
 
     source = read_source(directory)
     if format_ == "openmetrics":
-        if keys:
-            raise InputError("--table: OpenMetrics has no tables", "leave it out")
         return export.openmetrics(source)
     found = export.tables_of(source, keys)
+    if names:
+        found = [export.with_columns(table, names) for table in found]
     if format_ == "csv":
         return (
             export.csv_table(found[0]) if len(keys) == 1 else export.csv_tables(found)
         )
-    render = markdown if format_ == "md" else export.latex
-    return "\n".join(map(render, found))
+    if format_ == "md":
+        return "\n".join(map(markdown, found))
+    if not names:
+        found = [export.for_readers(table) for table in found]
+    return "\n".join(export.latex(table, *words) for table in found)
 
 
 # ``dutperf export-histograms``: delays for the tools of HdrHistogram.
@@ -132,12 +196,20 @@ def report(
             help=f"an overview of all; of several directories: {OVERVIEW}",
         ),
     ] = None,
+    brief: Annotated[
+        bool, typer.Option("--brief", help=f"one A4 page of each run, {BRIEF}")
+    ] = False,
+    pdf: Annotated[
+        bool, typer.Option("--pdf", help="print them as PDF, too, by Chromium")
+    ] = False,
 ) -> None:
     """Make report.html again from stored results; of several runs an overview, too."""
-    reports = [write_report(directory) for directory in directories]
+    write = write_brief if brief else write_report
+    pages = [write(directory) for directory in directories]
     if output is not None or len(directories) > 1:
-        reports.append(write_overview(directories, output or Path(OVERVIEW)))
-    PatientConsole().out(reports[-1], highlight=False)
+        pages.append(write_overview(directories, output or Path(OVERVIEW)))
+    printed = [print_pdf(page) for page in pages] if pdf else []
+    PatientConsole().out((printed or pages)[-1], highlight=False)
 
 
 # ``dutperf serve``: the runs below a directory as local web pages.

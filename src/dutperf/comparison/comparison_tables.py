@@ -9,9 +9,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dutperf.charts.text import shown
 from dutperf.comparison.judging import Compared, Comparison, Judgement, Outcome
 from dutperf.comparison.sides import Reading, Run, Side
 from dutperf.report.source import TestbedRecord
+from dutperf.report.trust import Level, TrustRow
 from dutperf.results import Environment, load_campaign
 from dutperf.results.directory import CAMPAIGN
 from dutperf.results.environment import Change, changes
@@ -179,6 +181,13 @@ def _interval(each: Compared) -> Value | Span:
     if low.digits:
         return replace(low, bound="lower")
     return replace(high, bound="upper") if high.digits else NONE
+
+
+def change_words(each: Compared) -> str:
+    """The difference and its interval, as pages write them, with their unit."""
+    change = _change(each)
+    told = [shown(change)] if change.digits else []
+    return " ".join([*told, f"({shown(_interval(each))})", each.unit])
 
 
 def interval_words(each: Compared) -> str:
@@ -381,10 +390,35 @@ def sentences(found: Comparison, limit: float | None) -> Iterator[str]:
         )
     if limit is None:
         return
-    judged = Counter(each.judged(limit) for each in found.figures)
+    judged = _judged(found, limit)
     parts = [
         f"{judged[kind]} {word}" for kind, word in JUDGEMENTS.items() if judged[kind]
     ]
     yield f"At most {limit:g} % worse (losses: percentage points): {', '.join(parts)}."
     if not judged["worse"] and not judged["not_worse"]:
         yield "So nothing could be judged: this is no gate."
+
+
+def in_a_sentence(found: Comparison, limit: float | None) -> TrustRow:
+    """What came of the gate, else what was found, as a traffic light has it."""
+    first, *_ = told = list(sentences(found, limit))
+    outcomes = {each.outcome for each in found.figures}
+    if limit is not None:
+        judged = _judged(found, limit)
+        gates: dict[Judgement, Level] = {
+            "worse": "bad",
+            "not_worse": "good",
+            "cannot_tell": "note",
+        }
+        gate: Judgement = next((each for each in gates if judged[each]), "cannot_tell")
+        words = next(each for each in told if each.startswith("At most"))
+        return TrustRow(f"Gate {JUDGEMENTS[gate]}", words[:-1], gates[gate])
+    if outcomes & {"worse", "gone"}:
+        return TrustRow("Worse", first[:-1], "bad")
+    if "better" in outcomes:
+        return TrustRow("Better", first[:-1], "good")
+    return TrustRow("No difference shown", first[:-1], "note")
+
+
+def _judged(found: Comparison, limit: float) -> Counter[Judgement | None]:
+    return Counter(each.judged(limit) for each in found.figures)

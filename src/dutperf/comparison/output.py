@@ -12,10 +12,12 @@ import jinja2
 
 from dutperf import __version__
 from dutperf.comparison.comparison_tables import (
+    change_words,
     comparison_tables,
     difference_table,
     differences_of,
     finding,
+    in_a_sentence,
     interval_words,
     outcome_word,
     sentences,
@@ -129,16 +131,16 @@ def _words(figures: Iterable[Compared]) -> str:
 # A comparison as one page of HTML, in the report's look: no script, no network.
 
 
-_LEAST_REACH = 1.0
+_REACHES = (1, 2, 5, 10, 20, 50, 100)
 """Of an axis, in percent or percentage points to either side."""
-_MOST_REACH = 100.0
 
 
 @dataclass(frozen=True)
 class Drawn:
     """One interval on an axis from ``-reach`` to ``reach``; places in percent of it.
 
-    ``left`` and ``right`` are the ends, ``dot`` is the estimate, null if there is none.
+    ``left`` and ``right`` are the ends, ``dot`` is the estimate, null if there is none;
+    ``gate`` is how much worse it may be, null: there is no gate.
     """
 
     compared: Compared
@@ -146,11 +148,17 @@ class Drawn:
     left: float
     right: float
     dot: float | None
+    gate: float | None
 
     @property
     def word(self) -> str:
         """What it shows."""
         return outcome_word(self.compared)
+
+    @property
+    def told(self) -> str:
+        """The difference and its interval."""
+        return change_words(self.compared)
 
 
 def render(directories: Sequence[Path], limit: float | None = None) -> str:
@@ -173,19 +181,34 @@ def page_of(found: Comparison, limit: float | None) -> str:
     templates.loader = jinja2.ChoiceLoader([own, *filter(None, [templates.loader])])
     baseline, *others = found.sides
     tables = (difference_table(differences_of(baseline, each)) for each in others)
+    light = in_a_sentence(found, limit)
     page = templates.get_template("comparison.html.j2").render(
         runs=found.runs,
         sides=found.sides,
-        said=list(sentences(found, limit)),
+        names=_names(found),
+        light=light,
+        said=[each for each in sentences(found, limit) if light.words not in each],
         tables=list(comparison_tables(found, limit)),
-        drawn=_drawn(found.figures),
+        drawn=_drawn(found.figures, limit),
+        limit=limit,
         differences=list(tables),
         version=__version__,
     )
     return visible(page)
 
 
-def _drawn(figures: Sequence[Compared]) -> list[Drawn]:
+def _names(found: Comparison) -> list[str]:
+    """What each side is called; of namesakes by the directories of their runs."""
+    names = [side.runs[0].source.name for side in found.sides]
+    if len(set(names)) < len(names):
+        names = [side.runs[0].directory.name for side in found.sides]
+    return [
+        f"{name} ({len(side.runs)} runs)" if side.runs[1:] else name
+        for name, side in zip(names, found.sides, strict=True)
+    ]
+
+
+def _drawn(figures: Sequence[Compared], limit: float | None) -> list[Drawn]:
     """Those with an interval, all on one axis; what is farther ends at its edge."""
     known = [each for each in figures if each.change and each.change.lower is not None]
     ends = [
@@ -194,11 +217,12 @@ def _drawn(figures: Sequence[Compared]) -> list[Drawn]:
         for end in each.change or ()
         if isinstance(end, float | int) and math.isfinite(end)
     ]
-    reach = min(_MOST_REACH, max([_LEAST_REACH, *ends]) * 1.1)
-    return [_of(each, reach) for each in known]
+    most = max([*ends, limit or 0])
+    reach = next((each for each in _REACHES if each >= most), _REACHES[-1])
+    return [_of(each, reach, limit) for each in known]
 
 
-def _of(each: Compared, reach: float) -> Drawn:
+def _of(each: Compared, reach: float, limit: float | None) -> Drawn:
     def place(value: float) -> float:
         return 50 + 50 * max(-1.0, min(1.0, value / reach))
 
@@ -207,4 +231,7 @@ def _of(each: Compared, reach: float) -> Drawn:
     low = -math.inf if change.lower is None else change.lower
     high = math.inf if change.upper is None else change.upper
     dot = None if change.value is None else place(change.value)
-    return Drawn(each, reach, place(low), place(high), dot)
+    gate = None
+    if limit is not None:
+        gate = place(-limit if each.better == "higher" else limit)
+    return Drawn(each, reach, place(low), place(high), dot, gate)

@@ -7,13 +7,13 @@ import gzip
 import json
 import os
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from textwrap import wrap
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jinja2
 from markupsafe import Markup
@@ -251,20 +251,11 @@ def render(source: Source) -> str:
     charts += [chart for view in stateful for chart in view.charts]
     charts += [c for views in panels.values() for view in views for c in view.charts]
     charts += [c for timing in timings for trial in timing.trials for c in trial.charts]
-    trust, told = trust_rows(source, cells), closing_of(source, cells, where="below")
-    light = in_a_sentence(trust, cells)
     figures = {chart.id: chart.figure for chart in charts}
     drawn: Figure = {"figures": figures, "template": TEMPLATE}
     template = _of_reports().get_template("report.html.j2")
     page = template.render(
-        source=source,
-        cells=cells,
-        beside=side_by_side(cells),
-        style=STYLE,
-        cards=cards_of(cells),
-        trust=trust,
-        light=light,
-        closing=[said for said in told if said not in {row.words for row in trust}],
+        **glance_of(source, cells, more="below"),
         throughput=[c for c in cells if c.family == "rate search"],
         frame_loss=[c for c in cells if c.family == "load sweep"],
         delays=[c for c in cells if c.family == "fixed load"],
@@ -288,13 +279,31 @@ def render(source: Source) -> str:
         ],
         hooks=hook_views(source.trials),
         tester_sentence=verdict_on([cell.tester for cell in cells]),
-        campaign=source.campaign,
         figures=packed(json.dumps(drawn, separators=(",", ":"))),
         plotly=packed_plotly(),
         parts=_PARTS,
-        version=__version__,
     )
     return visible(page)
+
+
+def glance_of(source: Source, cells: list[CellView], *, more: str) -> dict[str, Any]:
+    """What the first screen is made of, and the page of paper, too.
+
+    ``more``: where to find it.
+    """
+    trust, told = trust_rows(source, cells, more), closing_of(source, cells, where=more)
+    return {
+        "source": source,
+        "campaign": source.campaign,
+        "cells": cells,
+        "beside": side_by_side(cells),
+        "style": STYLE,
+        "cards": cards_of(cells),
+        "trust": trust,
+        "light": in_a_sentence(trust, cells),
+        "closing": [said for said in told if said not in {row.words for row in trust}],
+        "version": __version__,
+    }
 
 
 def closing_of(source: Source, cells: list[CellView], *, where: str) -> list[str]:
@@ -424,13 +433,17 @@ OVERVIEW = "overview.html"
 
 @dataclass(frozen=True)
 class Bar:
-    """One cell; ``share``: of the largest figure of its kind in the run, up to 1.
+    """One cell; ``share``: of the largest figure on its scale, up to 1.
 
     None where it has no figure that could be compared.
     """
 
     cell: CellView
     share: float | None
+
+
+Scales = Mapping[tuple[str, str], float]
+"""The largest figure of each family and unit: what it is drawn to."""
 
 
 @dataclass(frozen=True)
@@ -464,36 +477,53 @@ def write_overview(directories: Sequence[Path], path: Path) -> Path:
             f"cannot write {path}: there is no directory {path.parent}",
             "make it, or choose another --output",
         )
-    runs = [_run(directory, path.parent) for directory in directories]
+    sources = [read_source(directory) for directory in directories]
+    found = [cells_of(source) for source in sources]
+    scales = scales_of([cell for cells in found for cell in cells])
     page = (
         environment()
         .get_template("overview.html.j2")
-        .render(runs=runs, version=__version__)
+        .render(
+            runs=[
+                RunView(
+                    source=source,
+                    report=Path(
+                        os.path.relpath(directory / REPORT, path.parent)
+                    ).as_posix(),
+                    closing=tuple(closing_of(source, cells, where="in its report")),
+                    kinds=tuple(_kinds(cells, scales)),
+                )
+                for directory, source, cells in zip(
+                    directories, sources, found, strict=True
+                )
+            ],
+            version=__version__,
+        )
     )
     write_atomically(path, visible(page), "the results are not affected")
     return path
 
 
-def _run(directory: Path, origin: Path) -> RunView:
-    source = read_source(directory)
-    cells = cells_of(source)
-    return RunView(
-        source=source,
-        report=Path(os.path.relpath(directory / REPORT, origin)).as_posix(),
-        closing=tuple(closing_of(source, cells, where="in its report")),
-        kinds=tuple(_kinds(cells)),
-    )
+def scales_of(cells: Sequence[CellView]) -> Scales:
+    """One for all that has the same unit, whichever run it is of."""
+    scales: dict[tuple[str, str], float] = {}
+    for cell in cells:
+        key = (cell.family, cell.unit)
+        scales[key] = max(scales.get(key, 0.0), cell.median or 0.0)
+    return scales
 
 
-def _kinds(cells: Sequence[CellView]) -> Iterator[tuple[str, tuple[Bar, ...]]]:
+def bars_of(cells: Sequence[CellView], scales: Scales) -> tuple[Bar, ...]:
+    """One for each of ``cells``."""
+    return tuple(_bar(cell, scales[cell.family, cell.unit]) for cell in cells)
+
+
+def _bar(cell: CellView, most: float) -> Bar:
+    return Bar(cell, cell.median / most if cell.median is not None and most else None)
+
+
+def _kinds(
+    cells: Sequence[CellView], scales: Scales
+) -> Iterator[tuple[str, tuple[Bar, ...]]]:
     for name in dict.fromkeys(cell.name for cell in cells):
-        own = [cell for cell in cells if cell.name == name]
-        figures = [cell.median if cell.measured else None for cell in own]
-        most = max((figure for figure in figures if figure), default=None)
-        yield (
-            name,
-            tuple(
-                Bar(cell, figure / most if figure is not None and most else None)
-                for cell, figure in zip(own, figures, strict=True)
-            ),
-        )
+        yield name, bars_of([cell for cell in cells if cell.name == name], scales)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -105,10 +106,8 @@ def _doubtful(cell: CellView) -> Headline:
         if worst.spread:
             told += f": {_ends(worst.spread, 'minimum', 'maximum')}"
         return Headline(why, "", f"{where}.", told)
-    has_unit = cell.family not in ("load over time", "load sweep")
-    unit = f"{NBSP}{cell.unit}" if has_unit else ""
     repeats = plural(len(cell.values), "repeat")
-    return Headline(why, "", "", f"{sentence(repeats)}: {cell.figure_text}{unit}")
+    return Headline(why, "", "", f"{sentence(repeats)}: {cell.range_words}")
 
 
 def _meaning(cell: CellView) -> str:
@@ -343,6 +342,10 @@ def _load(cell: CellView, point: LoadPoint) -> str:
 # The first screen: the headline figures, a card for each, or for a kind of many.
 
 
+_SIZES = {"ns": 1.0, "µs": 1e3, "ms": 1e6, "s": 1e9, "%": 1.0}
+_PARTS = re.compile(rf"(?P<sign>\D*)(?P<digits>[\d.,]+){NBSP}(?P<unit>ns|µs|ms|s|%)")
+_FAR = 10
+"""Times apart: the least of them would lose more than a digit."""
 MOST_CARDS = 6
 """Cells that have a card of their own each."""
 _FEW = 2
@@ -401,7 +404,7 @@ class Card:
             return []
         if len(self.cells) <= _SHORT:
             names = [c.sizes if self._one_series else _short(c) for c in self.cells]
-            told = [_in_a_line(cell) for cell in self.cells]
+            told = _in_lines(self.cells)
             places = [_at(cell) for cell in self.cells]
             if len(set(places)) > 1:
                 names = [
@@ -441,7 +444,7 @@ class Card:
             told |= dict.fromkeys((_doubt(each), "") for each in found)
             told |= dict.fromkeys([] if cell.measured else cell.reasons)
         left = len(told) - _FEW
-        more = [(f"{plural(left, 'more finding')} below", "")] if left > 0 else []
+        more = [(f"{plural(left, 'more finding')}", "")] if left > 0 else []
         return [*list(told)[:_FEW], *more]
 
 
@@ -469,8 +472,48 @@ def _range(cells: Sequence[CellView]) -> Headline:
     return Headline(f"{low.value}{unit} to {high.value}", high.unit, "")
 
 
+def _in_lines(cells: Sequence[CellView]) -> list[str]:
+    """The figure of each; times and losses in one unit and with as many decimals.
+
+    Where they are too far apart for that, each has its own.
+    """
+    told = [_in_a_line(cell) for cell in cells]
+    split = [_PARTS.fullmatch(line) for line in told]
+    exact = [_exact(cell) for cell in cells]
+    known = [
+        (value, match["digits"], match["unit"])
+        for value, match in zip(exact, split, strict=True)
+        if value and match
+    ]
+    if not known:
+        return told
+    least, (most, _, unit) = min(known)[0], max(known)
+    size = _SIZES[unit]
+    if least < most / _FAR:
+        return told
+    places = max(len(digits.partition(".")[2]) for _, digits, of in known if of == unit)
+    return [
+        f"{match['sign']}{value / size:,.{places}f}{NBSP}{unit}"
+        if value and match
+        else line
+        for line, value, match in zip(told, exact, split, strict=True)
+    ]
+
+
+def _exact(cell: CellView) -> float | None:
+    """In nanoseconds or percent: with all its digits; None: it has no such figure."""
+    if not cell.measured or cell.doubt:
+        return None
+    if cell.family == "fixed load":
+        found = _worst(cell)[0].result
+        return found.value if found.below_ns is None else found.below_ns
+    return cell.median if cell.unit in ("ns", "percent") else None
+
+
 def _in_a_line(cell: CellView) -> str:
-    """The figure; of a doubtful one why, and within what it is."""
+    """The figure; of one in doubt why, and within what it is."""
+    if cell.state == "unstable":
+        return cell.badge.label
     shown = headline(cell)
     return f"{shown.value}; {shown.interval}" if cell.doubt else _figure(shown)
 

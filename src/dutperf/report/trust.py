@@ -151,8 +151,8 @@ class TrustRow:
     target: str = ""
 
 
-def trust_rows(source: Source, cells: Sequence[CellView]) -> list[TrustRow]:
-    """In the order of their weight."""
+def trust_rows(source: Source, cells: Sequence[CellView], more: str) -> list[TrustRow]:
+    """In the order of their weight; ``more``: where the lists are."""
     return [
         _trials(cells),
         _share(cells),
@@ -160,7 +160,7 @@ def trust_rows(source: Source, cells: Sequence[CellView]) -> list[TrustRow]:
         _drops(cells),
         *_inspected(cells),
         _machine(source, cells),
-        _standards(source.cells),
+        _standards(source.cells, more),
     ]
 
 
@@ -185,7 +185,7 @@ def in_a_sentence(rows: Sequence[TrustRow], cells: Sequence[CellView]) -> TrustR
 def _without_figure(cells: Sequence[CellView]) -> Iterator[str]:
     states = Counter(cell.state for cell in cells)
     of = f"of {len(cells)} cells"
-    if doubtful := states["doubtful"]:
+    if doubtful := states["unstable"] + states["doubtful"]:
         yield f"{doubtful} {of} found no figure that all their trials agree on"
     if states["fail"]:
         yield f"{states['fail']} {of} passed at no load"
@@ -290,9 +290,9 @@ def _machine(source: Source, cells: Sequence[CellView]) -> TrustRow:
     return TrustRow(name, said, "note", "environment")
 
 
-def _standards(cells: Sequence[CellResult]) -> TrustRow:
-    """All deviations in one line; the list is further down."""
-    words = Words(where="below", figures=False)
+def _standards(cells: Sequence[CellResult], more: str) -> TrustRow:
+    """All deviations in one line; where their list is."""
+    words = Words(where=more, figures=False)
     said = next(iter(deviations_words(cells, words)), "")
     if said:
         return TrustRow("By the RFCs", sentence(said), "note", "deviations")

@@ -29,7 +29,7 @@ from dutperf.results.rate_results import (
 Limit = Literal["lower", "upper", "below"] | None
 """lower: that much, or more. upper: that much, or less. below: less."""
 
-State = Literal["pass", "doubtful", "fail", "invalid"]
+State = Literal["pass", "unstable", "doubtful", "fail", "invalid"]
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def cell_figure(result: CellResult) -> Figure:
     Of a curve that is the highest load with a loss, of delays the largest first one.
     """
     known, within_ns = PROCEDURES[result.procedure], result.within_ns
-    is_measured = state_of(result) in ("pass", "doubtful")
+    is_measured = state_of(result) not in ("fail", "invalid")
     value = result.median if is_measured else None
     limit: Limit = result.bound if value is not None else None
     if value == 0 and within_ns is not None:
@@ -211,13 +211,17 @@ def _valid(repeats: Sequence[RepeatResult]) -> list[RepeatResult]:
 def state_of(result: CellResult) -> State:
     """The verdict; a delay has no median when it is infinite: a result, too.
 
-    Of a doubtful one only its range may be quoted.
+    Of an unstable one, whose repeats scatter or drift, only its range may be quoted;
+    so of a doubtful one, which another result denies.
     """
     if result.verdict != "pass":
         return result.verdict
     if result.median is None and not any(each.count for each in result.measures):
         return "invalid"
-    return "doubtful" if _doubts(result) else "pass"
+    doubts = _doubts(result)
+    if "contradiction" in doubts:
+        return "doubtful"
+    return "unstable" if doubts else "pass"
 
 
 def _doubts(result: CellResult) -> list[FindingKind]:

@@ -89,8 +89,8 @@ class Subject:
 
     @property
     def measured(self) -> bool:
-        """Whether there are figures; of a doubtful one only its range may be quoted."""
-        return self.state in ("pass", "doubtful")
+        """Whether there are figures; of one in doubt only its range may be quoted."""
+        return self.state in ("pass", "unstable", "doubtful")
 
     @property
     def cell(self) -> Cell | None:

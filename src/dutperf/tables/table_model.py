@@ -23,7 +23,7 @@ from dutperf.visible import visible
 # figure.
 
 
-State = Literal["pass", "doubtful", "fail", "invalid", "open"]
+State = Literal["pass", "unstable", "doubtful", "fail", "invalid", "open"]
 _NEARLY_ALL_PERCENT = 99.9
 _UNITS = (("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9))
 _NEXT_UNIT_FROM = 1000
@@ -96,9 +96,13 @@ class Verdict:
 
 def state_word(state: State) -> str:
     """What the verdict on a cell is called, wherever it is shown."""
-    if state == "doubtful":
-        return state
-    return "not finished" if state == "open" else result_word(state)
+    match state:
+        case "unstable" | "doubtful":
+            return state
+        case "open":
+            return "not finished"
+        case _:
+            return result_word(state)
 
 
 Entry = Value | Span | Verdict | str

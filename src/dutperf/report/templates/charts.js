@@ -12,7 +12,9 @@ const run = (code) => {
 };
 
 const root = document.documentElement;
-const printWidth = 650;
+const printWidth = 670;
+const printHeight = 0.75;
+const printLetters = 10;
 
 // One palette for page and charts: var(--name) becomes what the style sheet says.
 const resolved = (value, style) => {
@@ -54,8 +56,8 @@ const fitted = (width, layout, data) => {
   layout.height += 24 * rows.reduce((sum, lines) => sum + lines, 0);
 };
 
-// What is folded away, or far from what is on the screen, is drawn when somebody looks
-// at it: a page may hold the charts of hundreds of trials.
+// What is folded away is drawn when somebody looks at it: a page may hold the charts of
+// hundreds of trials.
 const visible = (place) => !place.closest("[hidden], details:not([open])");
 
 // Labels that were chosen for a wide screen run into each other on a narrow one: of each
@@ -88,6 +90,10 @@ const drawing = ({ figures, template }) => (places, pageWidth) => {
     const { data, layout } = resolved(figure, style);
     layout.template = resolved(template, style);
     fitted(width || place.clientWidth, layout, data);
+    if (pageWidth) {
+      layout.height = Math.round(layout.height * printHeight);
+      layout.font = { size: printLetters };
+    }
     layout.width = width;
     layout.autosize = !width;
     Plotly.react(place, data, layout, settings).then(() => {

@@ -48,6 +48,11 @@ addEventListener("resize", scrollable);
 addEventListener("toggle", scrollable, true);
 scrollable();
 
+// What is unfolded at first is not on paper, unless it was by the reader.
+addEventListener("click", (event) => {
+  event.target.closest("summary")?.parentElement.classList.remove("unfolded");
+});
+
 let found;
 try {
   run(await unpacked("plotly"));
@@ -89,6 +94,17 @@ for (const place of charts) {
   numbersBeside(place, found.figures[place.id]);
   watcher.observe(place);
 }
+// What is not near is drawn before anybody comes there, one after another; what is folded
+// waits until somebody unfolds it.
+const drawNext = () => {
+  const place = charts.find((one) => !near.has(one) && visible(one));
+  if (!place) return;
+  near.add(place);
+  watcher.unobserve(place);
+  draw([place]);
+  setTimeout(drawNext);
+};
+setTimeout(drawNext);
 reveal();
 addEventListener("hashchange", reveal);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawForScreen);
