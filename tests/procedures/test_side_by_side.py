@@ -97,3 +97,14 @@ def test_a_cell_that_one_device_lacks_is_left_out() -> None:
     assert [group.bars[0].cell.id for group in found.groups] == [
         "throughput-ip4-64-both@a"
     ]
+
+
+def test_losses_that_were_verified_leave_a_cell_beside_the_others() -> None:
+    verified = rate(900, name="throughput-ip6-84-both")
+    verified = verified.model_copy(update={"verified_by": 3})
+    one = [rate(1000), rate(800, name="throughput-ip6-84-both")]
+    two = [rate(500), verified]
+    found = beside(at("a", *one), at("b", *two))
+    assert found is not None
+    assert len(found.groups) == 2
+    assert "losses verified by up to 3 trials" in found.title

@@ -16,7 +16,7 @@ from dutperf.model.procedure_keys import SearchedKeys
 from dutperf.model.rate_specs import BackToBackSpec
 from dutperf.model.specs import TableCapacitySpec
 from dutperf.results import CellResult
-from dutperf.results.figures import Figure, cell_figure
+from dutperf.results.figures import Figure, cell_figure, judged_words
 from dutperf.search import Resolution
 from dutperf.tables.subject import Subject
 from dutperf.tables.table_model import Entry, Style, Verdict, state_word
@@ -143,19 +143,20 @@ def side_by_side(cells: Sequence[Subject]) -> SideBySide | None:
     """What is first to be said of ``cells``; None: there are no devices to compare."""
     devices = tuple(dict.fromkeys(c.testbed for c in cells if c.testbed))
     own = [cell for cell in cells if cell.family in _FAMILIES and cell.result]
-    name = next((cell.name for cell in own), "")
+    measure = next((_measure(cell) for cell in own), None)
     found: dict[str, dict[str, Subject]] = {}
     for cell in own:
-        if cell.name == name:
+        if _measure(cell) == measure:
             key = cell.id.removesuffix(f"@{cell.testbed}")
             found.setdefault(key, {})[cell.testbed] = cell
     groups = [of for of in found.values() if of.keys() == set(devices)]
     if len(devices) < 2 or not 0 < len(groups) <= _MOST_GROUPS:
         return None
     firsts = [of[devices[0]] for of in groups]
-    most = max((_end(c) or 0.0 for of in groups for c in of.values()), default=0.0)
+    every = [cell for of in groups for cell in of.values()]
+    most = max((_end(cell) or 0.0 for cell in every), default=0.0)
     return SideBySide(
-        _title(firsts[0]),
+        _title(max(every, key=_verified_by)),
         devices,
         tuple(
             Group(
@@ -164,6 +165,19 @@ def side_by_side(cells: Sequence[Subject]) -> SideBySide | None:
             for label, of in zip(_labels(firsts), groups, strict=True)
         ),
     )
+
+
+def _measure(cell: Subject) -> tuple[str, str]:
+    """What was asked for; how often losses were verified is what came of it."""
+    if cell.result is None:
+        return cell.procedure, cell.judged
+    as_asked = cell.result.model_copy(update={"verified_by": None})
+    return cell.procedure, judged_words(as_asked)
+
+
+def _verified_by(cell: Subject) -> int:
+    """By how many trials at most; the title says so of all."""
+    return (cell.result and cell.result.verified_by) or 0
 
 
 def _title(cell: Subject) -> str:
