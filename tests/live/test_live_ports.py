@@ -35,9 +35,10 @@ from livetools import (
 from dutperf.engine.client import Engine
 from dutperf.errors import EngineError
 from dutperf.programs import find_engine
-from dutperf.protocol.base import Driver
+from dutperf.protocol.base import Driver, Side
 from dutperf.protocol.methods import ERROR_ENVIRONMENT, ERROR_INVALID_PARAMS
 from dutperf.protocol.port_messages import PortSpec
+from dutperf.protocol.result_messages import TrialResult
 from dutperf.protocol.trial_messages import TrialProgress
 from tools.calibrate.truth import Counts
 from tools.calibrate.truth import by_result as counts
@@ -299,3 +300,49 @@ def test_more_queues_than_a_device_has_are_refused(engine: Engine) -> None:
     ports = [port.model_copy(update={"rx_queues": 2}) for port in ring_ports()]
     with pytest.raises(EngineError, match="at most 1 receive queues"):
         engine.open_ports(ports)
+
+
+VHOST: tuple[tuple[Side, str], ...] = (
+    ("left", "net_vhost,iface={}"),
+    ("right", "net_virtio_user,path={}"),
+)
+
+
+def test_buffers_outlive_the_ports_that_hold_them(tmp_path: Path) -> None:
+    """virtio-user copies no frame: what it has sent is its own until it is closed."""
+    ports = [
+        PortSpec(name=side, driver="vdev", device=device.format(tmp_path / "socket"))
+        for side, device in VHOST
+    ]
+    request = Trial().request().model_dump(mode="json")
+    for way in request["directions"]:
+        way["streams"][0]["dst_mac"] = "02:00:00:00:00:09"
+    opening = {"ports": [port.model_dump() for port in ports]}
+    with raw_engine(tmp_path) as engine:
+        for _ in range(2):  # a second time while it is open, and at the end
+            answer = engine.call("ports.open", opening)
+            assert answer.error is None
+            result = TrialResult.model_validate(
+                engine.call("trial.run", request).result
+            )
+            assert counts(result) == dict.fromkeys(BOTH, Counts(500, 500))
+        engine.socket.close()
+        assert engine.process.wait(10) == 0
+
+
+def test_a_device_whose_socket_closes_does_not_end_the_engine(tmp_path: Path) -> None:
+    """virtio-user writes to the other end of its socket while it is closed."""
+    with raw_engine(tmp_path) as vhost, raw_engine(tmp_path) as user:
+        for engine, (side, device) in zip((vhost, user), VHOST, strict=True):
+            spec = PortSpec(
+                name=side, driver="vdev", device=device.format(tmp_path / "socket")
+            )
+            other = PortSpec(name="right" if side == "left" else "left", driver="null")
+            ports = sorted((spec, other), key=lambda port: port.name)
+            opening = {"ports": [port.model_dump() for port in ports]}
+            assert engine.call("ports.open", opening).error is None
+        vhost.process.kill()
+        vhost.process.wait(10)
+        user.open_rings()
+        user.socket.close()
+        assert user.process.wait(10) == 0

@@ -78,6 +78,8 @@ Arguments parse_arguments(int argc, char** argv) {
 int main(int argc, char** argv) {
   const Arguments arguments = parse_arguments(argc, argv);
   prctl(PR_SET_PDEATHSIG, SIGTERM);  // a killed plan must not leave an engine behind
+  // A device at the other end of a socket may go, and not all drivers ask for an error instead.
+  std::signal(SIGPIPE, SIG_IGN);
   Server server(arguments.control_fd);
   try {
     Engine engine(arguments.eal);

@@ -46,6 +46,10 @@ OpenPorts::OpenPorts(const PortsOpenParams& params) {
   neighbours = std::make_unique<Neighbours>(links);
 }
 
+OpenPorts::~OpenPorts() {
+  for (const OpenPort& each : ports) each.port->close();
+}
+
 Announcer OpenPorts::announcer(const std::vector<Announcement>& announcements) const {
   return Announcer(announcements, {ports[0].port.get(), ports[of_side()].port.get()},
                    {&resources({Side::kLeft, 0}), &resources({Side::kRight, 0})});

@@ -25,6 +25,11 @@ struct OpenPorts {
   // Throws ProtocolError or dpdk::SetupError.
   explicit OpenPorts(const PortsOpenParams& params);
 
+  // Drivers that do not copy frames hold buffers of the pools below until their port is closed.
+  ~OpenPorts();
+  OpenPorts(const OpenPorts&) = delete;
+  OpenPorts& operator=(const OpenPorts&) = delete;
+
   size_t of_side() const { return ports.size() / dataplane::kSides; }
   // REQUIRES of these two: there is one.
   const dpdk::Port& port(const PortId& id) const {

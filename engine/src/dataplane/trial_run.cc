@@ -55,7 +55,7 @@ std::vector<ReceivingPort> SideResources::receiving() const {
 
 std::vector<dpdk::FramePool*> SideResources::pools(size_t lanes) {
   const dpdk::PortOptions& options = first_port_.options();
-  const bool contiguous = options.driver != dpdk::Driver::kPci;
+  const bool contiguous = !dpdk::reads_dpdk_memory(options);
   std::vector<dpdk::FramePool*> result;
   for (size_t i = 0; i < lanes; ++i) {
     if (i == pools_.size()) {

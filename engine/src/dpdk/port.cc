@@ -236,12 +236,17 @@ Port::Port(const PortOptions& options, const RingPair* rings) : options_(options
     configure();
     start();
   } catch (...) {
-    close();
+    release();
     throw;
   }
 }
 
-Port::~Port() { close(); }
+Port::~Port() { release(); }
+
+void Port::release() noexcept {
+  close();
+  rte_mempool_free(receive_pool_);
+}
 
 void Port::refuse(const std::string& what, int error) const {
   throw SetupError("port " + options_.name + " (" + options_.device + "): " + what + ": " +
@@ -314,7 +319,7 @@ void Port::configure() {
   // of what is queued to send.
   const uint32_t sending = options_.driver == Driver::kAfXdp ? options_.in_flight_frames : tx;
   const uint32_t buffers = 2U * rx * options_.rx_queues + sending + 512;
-  const bool contiguous = options_.driver != Driver::kPci;
+  const bool contiguous = !reads_dpdk_memory(options_);
   receive_pool_ = create_pool("receive_" + options_.name, buffers, frame_room(options_), contiguous,
                               numa_node());
   for (uint16_t queue = 0; queue < options_.rx_queues; ++queue) {
@@ -370,8 +375,9 @@ void Port::close() noexcept {
     rte_eth_dev_stop(id_);
     rte_eth_dev_close(id_);
   }
+  id_ = RTE_MAX_ETHPORTS;
   if (!device_name_.empty()) rte_eal_hotplug_remove("vdev", device_name_.c_str());
-  rte_mempool_free(receive_pool_);
+  device_name_.clear();
 }
 
 Mbuf* Port::copy(const uint8_t* frame, size_t size) {

@@ -51,6 +51,13 @@ struct PortOptions {
   std::optional<kernel::TapOptions> tap;  // for a program that speaks for the tester
 };
 
+// Whether somebody beside the driver reads and writes the port's buffers where they are, and knows
+// DPDK's own memory alone: a NIC by bus address, the other end of a virtio device by file.
+inline bool reads_dpdk_memory(const PortOptions& options) {
+  return options.driver == Driver::kPci ||
+         (options.driver == Driver::kVirtual && options.device.starts_with("net_virtio_user"));
+}
+
 // The port's own counters since it was opened.
 struct PortCounters {
   uint64_t rx_frames = 0;
@@ -99,6 +106,10 @@ class Port {
   Port(const Port&) = delete;
   Port& operator=(const Port&) = delete;
 
+  // The device gives back all buffers that it holds, whosever they are: to be called of all ports
+  // before any pool is freed that frames were sent from. Nothing but the destructor may follow.
+  void close() noexcept;
+
   const PortOptions& options() const { return options_; }
   const net::Mac& mac() const { return mac_; }
   int numa_node() const;
@@ -140,7 +151,7 @@ class Port {
   void refuse_unread_queues() const;
   void refuse_scattered() const;
   void switch_flow_control_off();
-  void close() noexcept;
+  void release() noexcept;
   std::map<std::string, uint64_t> pauses() const;
   [[noreturn]] void refuse(const std::string& what, int error) const;
 
