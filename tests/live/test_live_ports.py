@@ -206,6 +206,16 @@ class TestInTheLab:
         with lab_engine(tmp_path, "af_xdp") as third:
             assert trial_on_lab(third) == dict.fromkeys(BOTH, Counts(100, 100))
 
+    def test_af_packet_works_after_af_xdp_was_refused_half_way(
+        self, tmp_path: Path
+    ) -> None:
+        """The memory for frames was there already, the socket was refused."""
+        with running_engine(tmp_path, namespace="tester") as engine:
+            with lab_engine(tmp_path, "af_xdp"):
+                assert "left" in refusal(engine, lab_ports("af_xdp")).message
+            engine.open_ports(lab_ports("af_packet"))
+            assert trial_on_lab(engine) == dict.fromkeys(BOTH, Counts(100, 100))
+
     @pytest.mark.parametrize("driver", DRIVERS)
     def test_a_link_that_is_down_is_named(self, tmp_path: Path, driver: Driver) -> None:
         with lab_engine(tmp_path, driver) as engine:

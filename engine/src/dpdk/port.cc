@@ -276,7 +276,7 @@ void Port::create(const RingPair* rings) {
       remove_dead_socket(options_.device);
     }
     name = virtual_name(options_);
-    ask_for_completion_frames(options_.in_flight_frames);
+    expect_rings(options_.in_flight_frames);
     error = rte_eal_hotplug_add("vdev", name.c_str(), vdev_arguments(options_).c_str());
     if (error == 0) device_name_ = name;
   }

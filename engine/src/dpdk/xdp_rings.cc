@@ -22,7 +22,10 @@ Function* original(const char* name) {
 
 }  // namespace
 
-void ask_for_completion_frames(uint32_t frames) { completion_frames = frames; }
+void expect_rings(uint32_t frames) {
+  completion_frames = frames;
+  opened = {};
+}
 
 XdpRings take_opened_rings() { return std::exchange(opened, {}); }
 

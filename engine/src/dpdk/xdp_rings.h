@@ -24,9 +24,10 @@ struct XdpRings {
   uint32_t in_flight() const { return *handed_over - *got_back; }
 };
 
-// How long the completion rings of sockets opened from now on are; a power of 2.
-void ask_for_completion_frames(uint32_t frames);
-// Those of the socket that was opened last, if one was since the last call.
+// Before a port is opened: how long the completion ring of its socket is to be, a power of 2. What
+// an earlier one left that was refused half-way is forgotten.
+void expect_rings(uint32_t frames);
+// Those of the socket that was opened since; none: none was.
 XdpRings take_opened_rings();
 
 }  // namespace dutperf::dpdk
