@@ -16,6 +16,7 @@ from livetools import (
     Trial,
     codes,
     counting,
+    crossed_neighbours,
     odd_frames,
     raw_engine,
 )
@@ -244,14 +245,31 @@ def test_a_stop_ends_sending_and_loses_no_frame(engine: RawEngine) -> None:
     assert passes(engine)
 
 
-def test_a_stop_in_the_settle_wait_sends_next_to_nothing(engine: RawEngine) -> None:
-    trial = run(engine, Trial(extra={"settle_ns": 10**8}))
+def test_a_stop_in_the_settle_wait_ends_it_and_sends_nothing(engine: RawEngine) -> None:
+    trial = run(engine, Trial(extra={"settle_ns": 60 * 10**9}))
     assert engine.call("trial.stop").error is None
     result = finished(engine, trial)
     assert codes(result) <= STALLS
     for each in counts(result).values():
-        assert each.sent == each.received < 1000
+        assert each.sent == each.received == 0
     assert passes(engine)
+
+
+def test_what_a_trial_that_did_not_run_would_have_announced_is_not_sent(
+    engine: RawEngine,
+) -> None:
+    nobody = crossed_neighbours(timeout_ms=1).model_dump()
+    nobody["ports"][0]["resolve"] = ["198.18.0.99"]
+    assert engine.call("neighbours.set", nobody).error is None
+    packet = "45" + "00" * 19
+    announcing = {"announcements": [{"port": "left", "at_ns": 0, "packet": packet}]}
+    result = finished(engine, run(engine, Trial(extra=announcing)))
+    assert codes(result) == {"neighbour_missing"}
+    assert [port.announced for port in result.ports] == [0, 0]
+    neighbours = crossed_neighbours().model_dump()
+    assert engine.call("neighbours.set", neighbours).error is None
+    result = finished(engine, run(engine, Trial()))
+    assert odd_frames(result) == NO_ODD_FRAMES
 
 
 def test_a_stop_without_a_trial_does_nothing_to_the_next(engine: RawEngine) -> None:

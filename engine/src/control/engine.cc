@@ -189,6 +189,9 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   if (go_on) timed([&] { go_on = ports.neighbours->serve(request.settle_ns, monitor); });
   if (go_on) timed([&] { go_on = ports.neighbours->serve(until(spec.not_before_tsc), monitor); });
 
+  // Who stops it before its first frame has not that one's time to wait for.
+  if (monitor.stop_requested()) request.spec.not_before_tsc = 0;
+
   fill_in_macs(request);
   for (const OpenPort& each : ports.ports) ports.resources(each.id).next_hops.clear();
   for (const ResolvedNeighbour& hop : result.neighbours) {
@@ -198,7 +201,8 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   dataplane::TrialRun run(spec, {ports.sides[0].get(), ports.sides[1].get()}, clock_,
                           eal_.worker_lcores());
   if (!go_on) run.abort();
-  announcer.send_due(0);
+  if (monitor.stop_requested()) run.stop();
+  if (go_on) announcer.send_due(0);
   for (OpenPort& each : ports.ports) {
     if (each.slow_path) each.slow_path->take_counts();  // those of before
   }
@@ -279,7 +283,7 @@ void Engine::watch(dataplane::TrialRun& run, const dataplane::TrialSpec& spec, A
   while (eventfd_read(run.done_fd(), &done) != 0) {
     const int wait_ms = announcer.wait_ms(since_start_ns(run), look_ms);
     if (!monitor.wait(run.done_fd(), wait_ms)) run.abort();
-    announcer.send_due(since_start_ns(run));
+    if (!run.aborted()) announcer.send_due(since_start_ns(run));
     carry_slow_paths();
     if (monitor.stop_requested()) run.stop();
     if (spec.stop_when_lost) stop_if_lost(run, spec);

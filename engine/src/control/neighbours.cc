@@ -70,7 +70,7 @@ std::vector<ResolvedNeighbour> Neighbours::resolve(Monitor& monitor) {
 bool Neighbours::serve(uint64_t duration_ns, Monitor& monitor) {
   const Clock::time_point start = Clock::now();
   drain();
-  while (ns_since(start) < duration_ns) {
+  while (ns_since(start) < duration_ns && !monitor.stop_requested()) {
     const uint64_t left_ms = (duration_ns - ns_since(start)) / 1'000'000;
     if (!monitor.wait(-1, static_cast<int>(std::clamp<uint64_t>(left_ms, 1, 5)))) return false;
     drain();

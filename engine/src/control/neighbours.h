@@ -34,7 +34,7 @@ class Neighbours {
   // questions are the learning frames of RFC 2544 C.2.4.1: the device learns the tester by them.
   std::vector<ResolvedNeighbour> resolve(Monitor& monitor);
 
-  // Answers for `duration_ns`; false when the monitor wants to end.
+  // Answers for `duration_ns`, or until the trial is stopped; false when the monitor wants to end.
   bool serve(uint64_t duration_ns, Monitor& monitor);
 
   // Handles what has arrived, and what the slow paths have to send; frames of no interest are

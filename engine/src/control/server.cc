@@ -40,7 +40,9 @@ Json id_of(const Json& message) {
 
 }  // namespace
 
-Server::Server(int socket_fd) : fd_(socket_fd) {}
+Server::Server(int socket_fd, timeval write_timeout) : fd_(socket_fd) {
+  setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &write_timeout, sizeof(write_timeout));
+}
 
 Server::~Server() { close(fd_); }
 

@@ -5,6 +5,8 @@
 // is aborted and `serve` returns: no engine outlives its campaign.
 #pragma once
 
+#include <sys/time.h>
+
 #include <deque>
 #include <optional>
 #include <string>
@@ -16,8 +18,9 @@ namespace dutperf::control {
 
 class Server : public Monitor {
  public:
-  // Takes over `socket_fd`.
-  explicit Server(int socket_fd);
+  // Takes over `socket_fd`. A client that reads nothing for `write_timeout` while there is no room
+  // for more is as good as gone: nobody else would be served.
+  explicit Server(int socket_fd, timeval write_timeout = {.tv_sec = 30, .tv_usec = 0});
   ~Server() override;
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

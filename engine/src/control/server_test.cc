@@ -21,7 +21,7 @@ class ServerTest : public ::testing::Test {
     int fds[2];
     EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
     client_ = fds[0];
-    server_ = std::make_unique<Server>(fds[1]);
+    server_ = std::make_unique<Server>(fds[1], timeval{.tv_sec = 0, .tv_usec = 50'000});
   }
   ~ServerTest() override { hang_up(); }
 
@@ -125,6 +125,12 @@ TEST_F(ServerTest, WaitsForTheRestOfALine) {
 TEST_F(ServerTest, EndsATrialWhenTheClientIsGone) {
   hang_up();
   EXPECT_FALSE(server_->wait(-1, kPatienceMs));
+}
+
+TEST_F(ServerTest, EndsATrialWhenTheClientReadsNothing) {
+  const Json much = {{"text", std::string(1 << 20, 'x')}};
+  server_->notify("trial.progress", much);  // would hang
+  EXPECT_FALSE(server_->wait(-1, 0));
 }
 
 TEST_F(ServerTest, WakesUpWhenTheTrialIsDone) {

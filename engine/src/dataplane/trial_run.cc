@@ -88,6 +88,8 @@ TrialRun::TrialRun(const TrialSpec& spec, const std::array<SideResources*, kSide
                                    spec.tags_of(sender, i).sequences(),
                                    i < streams.size() ? streams[i].paths() : 1);
     }
+    // What an earlier trial had no time for is not about this one.
+    for (const auto& port : resources.ports) port->replies.clear();
     const size_t lanes = FrameOrder::lanes(spec.from[index_of(side)]);
     senders_[index_of(side)] = std::make_unique<Sender>(
         spec, side, resources.sending(), resources.pools(lanes), clock_, stalls_[index_of(side)]);

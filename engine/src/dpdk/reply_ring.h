@@ -33,6 +33,12 @@ class ReplyRing {
     return rte_ring_sc_dequeue_burst(ring_, reinterpret_cast<void**>(replies), limit, nullptr);
   }
 
+  // Drops what nobody has taken.
+  void clear() {
+    Mbuf* replies[32];
+    while (const uint32_t count = take(replies, 32)) free_frames(replies, count);
+  }
+
  private:
   rte_ring* ring_;
 };

@@ -6,9 +6,9 @@
 namespace dutperf::timing {
 namespace {
 
-uint64_t monotonic_ns() {
+uint64_t raw_ns() {
   timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
+  clock_gettime(CLOCK_MONOTONIC_RAW, &now);
   return static_cast<uint64_t>(now.tv_sec) * kNsPerSecond + static_cast<uint64_t>(now.tv_nsec);
 }
 
@@ -20,7 +20,7 @@ TscCalibration::Pair TscCalibration::read() {
   uint64_t best_gap = UINT64_MAX;
   for (int i = 0; i < 200; ++i) {
     const uint64_t before = read_tsc();
-    const uint64_t ns = monotonic_ns();
+    const uint64_t ns = raw_ns();
     const uint64_t gap = read_tsc() - before;
     if (gap < best_gap) {
       best_gap = gap;
@@ -31,7 +31,7 @@ TscCalibration::Pair TscCalibration::read() {
 }
 
 TscClock TscCalibration::finish(uint64_t duration_ns) const {
-  const uint64_t passed_ns = monotonic_ns() - start_.ns;
+  const uint64_t passed_ns = raw_ns() - start_.ns;
   const uint64_t left_ns = duration_ns - std::min(duration_ns, passed_ns);
   const timespec pause{static_cast<time_t>(left_ns / kNsPerSecond),
                        static_cast<long>(left_ns % kNsPerSecond)};

@@ -1,9 +1,10 @@
 // The time stamp counter, and its conversion to nanoseconds.
 //
 // All times of a trial come from one counter, so sending and receiving cores need no
-// synchronisation. Its rate is calibrated against CLOCK_MONOTONIC, because DPDK's own estimate is
-// rounded to 10 MHz: up to 0.2 % of rate error on a 2.5 GHz counter, where RFC 5180 A.1 allows
-// 100 ppm.
+// synchronisation. Its rate is calibrated against CLOCK_MONOTONIC_RAW, because DPDK's own estimate
+// is rounded to 10 MHz: up to 0.2 % of rate error on a 2.5 GHz counter, where RFC 5180 A.1 allows
+// 100 ppm. CLOCK_MONOTONIC is no better while a time service corrects it: chrony makes it faster or
+// slower by up to 8 %.
 #pragma once
 
 #include <cstdint>
@@ -60,9 +61,9 @@ class TscClock {
   uint64_t multiplier_;  // nanoseconds per tick, 32.32 fixed point
 };
 
-// Measures the counter's rate against CLOCK_MONOTONIC, from its construction to `finish`; what
-// there is to do meanwhile costs no time. The pairing error of about 50 ns at both ends bounds the
-// relative error: 1 ppm for 100 ms.
+// Measures the counter's rate against CLOCK_MONOTONIC_RAW, from its construction to `finish`;
+// what there is to do meanwhile costs no time. The pairing error of about 50 ns at both ends bounds
+// the relative error: 1 ppm for 100 ms.
 class TscCalibration {
  public:
   TscCalibration() : start_(read()) {}

@@ -1,8 +1,28 @@
 #include "timing/clock.h"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <ctime>
 #include <random>
+
+namespace {
+
+bool corrected = false;
+
+}  // namespace
+
+// In place of the C library's: while `corrected`, a time service makes the clock 8 % faster.
+extern "C" int clock_gettime(clockid_t clock, timespec* now) noexcept {
+  const auto failed = static_cast<int>(syscall(SYS_clock_gettime, clock, now));
+  if (!corrected || clock == CLOCK_MONOTONIC_RAW || failed != 0) return failed;
+  constexpr uint64_t kNs = dutperf::timing::kNsPerSecond;
+  uint64_t ns = static_cast<uint64_t>(now->tv_sec) * kNs + static_cast<uint64_t>(now->tv_nsec);
+  ns += ns / 100 * 8;
+  *now = {static_cast<time_t>(ns / kNs), static_cast<long>(ns % kNs)};
+  return 0;
+}
 
 namespace dutperf::timing {
 namespace {
@@ -41,6 +61,14 @@ TEST(CalibrateTsc, AgreesWithItselfWithin1000Ppm) {
   const uint64_t again = calibrate_tsc(20'000'000).hz();
   EXPECT_GE(once, 1'000'000U);
   EXPECT_LE(once > again ? once - again : again - once, once / 1000);
+}
+
+TEST(CalibrateTsc, IsNotLedAstrayWhileTheTimeIsCorrected) {
+  const uint64_t before = calibrate_tsc(20'000'000).hz();
+  corrected = true;
+  const uint64_t meanwhile = calibrate_tsc(20'000'000).hz();
+  corrected = false;
+  EXPECT_LE(before > meanwhile ? before - meanwhile : meanwhile - before, before / 100);
 }
 
 }  // namespace
