@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from labtools import LAB_GROUP, tolerant
@@ -312,29 +313,40 @@ def test_more_queues_than_a_device_has_are_refused(engine: Engine) -> None:
         engine.open_ports(ports)
 
 
-VHOST: tuple[tuple[Side, str], ...] = (
-    ("left", "net_vhost,iface={}"),
-    ("right", "net_virtio_user,path={}"),
-)
+def opening(*ports: PortSpec) -> dict[str, Any]:
+    return {"ports": [port.model_dump() for port in ports]}
+
+
+def vhost(directory: Path) -> PortSpec:
+    device = f"net_vhost,iface={directory / 'socket'}"
+    return PortSpec(name="left", driver="vdev", device=device)
+
+
+def virtio_user(directory: Path) -> PortSpec:
+    """The other end of such a port; it is there when that is."""
+    device = f"net_virtio_user,path={directory / 'socket'}"
+    return PortSpec(name="right", driver="vdev", device=device)
+
+
+NOWHERE: dict[Side, PortSpec] = {s: PortSpec(name=s, driver="null") for s in MACS}
+
+
+def to_nobody(trial: Trial) -> dict[str, Any]:
+    """Its frames go to a MAC that no port has asked for."""
+    request = trial.request().model_dump(mode="json")
+    for way in request["directions"]:
+        way["streams"][0]["dst_mac"] = "02:00:00:00:00:09"
+    return request
 
 
 def test_buffers_outlive_the_ports_that_hold_them(tmp_path: Path) -> None:
     """virtio-user copies no frame: what it has sent is its own until it is closed."""
-    ports = [
-        PortSpec(name=side, driver="vdev", device=device.format(tmp_path / "socket"))
-        for side, device in VHOST
-    ]
-    request = Trial().request().model_dump(mode="json")
-    for way in request["directions"]:
-        way["streams"][0]["dst_mac"] = "02:00:00:00:00:09"
-    opening = {"ports": [port.model_dump() for port in ports]}
+    ports = opening(vhost(tmp_path), virtio_user(tmp_path))
     with raw_engine(tmp_path) as engine:
         for _ in range(2):  # a second time while it is open, and at the end
-            answer = engine.call("ports.open", opening)
-            assert answer.error is None
-            result = TrialResult.model_validate(
-                engine.call("trial.run", request).result
-            )
+            assert engine.call("ports.open", ports).error is None
+            answer = engine.call("trial.run", to_nobody(Trial()))
+            result = TrialResult.model_validate(answer.result)
             assert counts(result) == dict.fromkeys(BOTH, Counts(500, 500))
         engine.socket.close()
         assert engine.process.wait(10) == 0
@@ -342,17 +354,13 @@ def test_buffers_outlive_the_ports_that_hold_them(tmp_path: Path) -> None:
 
 def test_a_device_whose_socket_closes_does_not_end_the_engine(tmp_path: Path) -> None:
     """virtio-user writes to the other end of its socket while it is closed."""
-    with raw_engine(tmp_path) as vhost, raw_engine(tmp_path) as user:
-        for engine, (side, device) in zip((vhost, user), VHOST, strict=True):
-            spec = PortSpec(
-                name=side, driver="vdev", device=device.format(tmp_path / "socket")
-            )
-            other = PortSpec(name="right" if side == "left" else "left", driver="null")
-            ports = sorted((spec, other), key=lambda port: port.name)
-            opening = {"ports": [port.model_dump() for port in ports]}
-            assert engine.call("ports.open", opening).error is None
-        vhost.process.kill()
-        vhost.process.wait(10)
-        user.open_rings()
-        user.socket.close()
-        assert user.process.wait(10) == 0
+    with raw_engine(tmp_path) as device, raw_engine(tmp_path) as engine:
+        ports = opening(vhost(tmp_path), NOWHERE["right"])
+        assert device.call("ports.open", ports).error is None
+        ports = opening(NOWHERE["left"], virtio_user(tmp_path))
+        assert engine.call("ports.open", ports).error is None
+        device.process.kill()
+        device.process.wait(10)
+        engine.open_rings()
+        engine.socket.close()
+        assert engine.process.wait(10) == 0

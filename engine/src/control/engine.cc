@@ -27,7 +27,7 @@ using dataplane::Side;
 
 constexpr uint64_t kCalibrationNs = 100'000'000;
 constexpr int kProgressMs = 500;
-constexpr int kLossCheckMs = 100;
+constexpr int kLookMs = 100;
 constexpr int kSlowPathMs = 10;
 // A frame that has been on its way for longer seems lost. See docs/adr/0011.
 constexpr uint64_t kPatienceNs = 500'000'000;
@@ -276,9 +276,9 @@ uint64_t Engine::until(uint64_t tsc) const {
 void Engine::watch(dataplane::TrialRun& run, const dataplane::TrialSpec& spec, Announcer& announcer,
                    Monitor& monitor) {
   const uint64_t launched = timing::read_tsc();
-  int look_ms = spec.stop_when_lost ? kLossCheckMs : kProgressMs;
-  if (open().has_slow_path()) look_ms = kSlowPathMs;
+  const int look_ms = open().has_slow_path() ? kSlowPathMs : kLookMs;
   int since_progress_ms = 0;
+  int since_links_ms = 0;
   eventfd_t done = 0;
   while (eventfd_read(run.done_fd(), &done) != 0) {
     const int wait_ms = announcer.wait_ms(since_start_ns(run), look_ms);
@@ -287,6 +287,11 @@ void Engine::watch(dataplane::TrialRun& run, const dataplane::TrialSpec& spec, A
     carry_slow_paths();
     if (monitor.stop_requested()) run.stop();
     if (spec.stop_when_lost) stop_if_lost(run, spec);
+    since_links_ms += wait_ms;
+    if (since_links_ms >= kLookMs) {
+      since_links_ms = 0;
+      look_at_links();
+    }
     since_progress_ms += wait_ms;
     if (since_progress_ms < kProgressMs) continue;
     since_progress_ms = 0;
@@ -295,6 +300,13 @@ void Engine::watch(dataplane::TrialRun& run, const dataplane::TrialSpec& spec, A
                                       {"elapsed_ns", clock_.to_ns(timing::read_tsc() - launched)},
                                       {"sent", run.published_sent()},
                                       {"received", run.published_received()}});
+  }
+}
+
+// What goes down and up again between two looks, nobody may have seen.
+void Engine::look_at_links() const {
+  for (const OpenPort& each : open().ports) {
+    if (each.port->counts_changes_when_asked()) each.port->link();
   }
 }
 
@@ -312,7 +324,7 @@ uint64_t Engine::since_start_ns(const dataplane::TrialRun& run) const {
 }
 
 void Engine::stop_if_lost(dataplane::TrialRun& run, const dataplane::TrialSpec& spec) const {
-  constexpr uint64_t kCheckNs = kLossCheckMs * 1'000'000ULL;
+  constexpr uint64_t kCheckNs = kLookMs * 1'000'000ULL;
   const uint64_t running_ns = since_start_ns(run);
   if (running_ns + kCheckNs >= spec.duration_ns) return;  // it is about to end anyway
   if (seems_lost(spec, run, running_ns)) run.stop();

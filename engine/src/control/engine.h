@@ -54,6 +54,7 @@ class Engine {
   // Serves the monitor until the run has ended; stops it when it is lost and the spec says so.
   void watch(dataplane::TrialRun& run, const dataplane::TrialSpec& spec, Announcer& announcer,
              Monitor& monitor);
+  void look_at_links() const;
   void carry_slow_paths();
   uint64_t since_start_ns(const dataplane::TrialRun& run) const;
   void stop_if_lost(dataplane::TrialRun& run, const dataplane::TrialSpec& spec) const;

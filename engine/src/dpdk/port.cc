@@ -24,6 +24,7 @@
 #include "dpdk/error.h"
 #include "dpdk/pool.h"
 #include "kernel/driver_counters.h"
+#include "kernel/flow_control.h"
 #include "kernel/netlink.h"
 
 namespace dutperf::dpdk {
@@ -332,6 +333,7 @@ void Port::configure() {
 }
 
 void Port::start() {
+  rte_eth_dev_callback_register(id_, RTE_ETH_EVENT_INTR_LSC, count_link_change, this);
   const int error = rte_eth_dev_start(id_);
   if (error != 0) refuse("cannot start", error);
   refuse_scattered();
@@ -364,6 +366,7 @@ void Port::refuse_scattered() const {
 // Before the link is up some drivers say that it is off, and negotiate it then: so it is set
 // whatever they say. What cannot be set is read back by flow_control(), and makes trials invalid.
 void Port::switch_flow_control_off() {
+  if (is_interface(options_)) return kernel::switch_flow_control_off(options_.device);
   rte_eth_fc_conf conf{};
   if (rte_eth_dev_flow_ctrl_get(id_, &conf) != 0) return;  // the driver has none to set
   conf.mode = RTE_ETH_FC_NONE;  // all else as told: igb, e1000e and igc refuse another autoneg
@@ -372,6 +375,7 @@ void Port::switch_flow_control_off() {
 
 void Port::close() noexcept {
   if (id_ != RTE_MAX_ETHPORTS) {
+    rte_eth_dev_callback_unregister(id_, RTE_ETH_EVENT_INTR_LSC, count_link_change, this);
     rte_eth_dev_stop(id_);
     rte_eth_dev_close(id_);
   }
@@ -429,11 +433,28 @@ LinkState Port::link() const {
   state.up = link.link_status == RTE_ETH_LINK_UP;
   state.full_duplex = link.link_duplex == RTE_ETH_LINK_FULL_DUPLEX;
   state.speed_mbps = speed_mbps(options_, link);
-  if (is_interface(options_)) ask_kernel(options_, state);
+  if (is_interface(options_)) {
+    ask_kernel(options_, state);
+    return state;
+  }
+  if (std::exchange(link_was_up_, state.up).value_or(state.up) != state.up) ++link_changes_;
+  state.changes = link_changes_;
   return state;
 }
 
+bool Port::counts_changes_when_asked() const { return !is_interface(options_); }
+
+int Port::count_link_change(uint16_t /*id*/, rte_eth_event_type /*event*/, void* port,
+                            void* /*unused*/) {
+  ++static_cast<Port*>(port)->link_changes_;
+  return 0;
+}
+
 FlowControl Port::flow_control() const {
+  if (is_interface(options_)) {
+    const std::optional<bool> on = kernel::flow_control(options_.device);
+    return !on ? FlowControl::kUnknown : *on ? FlowControl::kOn : FlowControl::kOff;
+  }
   rte_eth_fc_conf conf{};
   if (rte_eth_dev_flow_ctrl_get(id_, &conf) != 0) return FlowControl::kUnknown;
   return conf.mode == RTE_ETH_FC_NONE ? FlowControl::kOff : FlowControl::kOn;

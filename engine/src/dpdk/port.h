@@ -5,6 +5,7 @@
 #include <rte_mempool.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -76,7 +77,7 @@ enum class FlowControl : uint8_t { kOn, kOff, kUnknown };
 
 struct LinkState {
   bool up = false;
-  uint64_t changes = 0;  // how often it went up or down so far; 0 where nobody counts
+  uint64_t changes = 0;  // how often it went up or down so far, at least
   std::optional<uint32_t> speed_mbps;
   bool full_duplex = true;
 };
@@ -115,7 +116,10 @@ class Port {
   int numa_node() const;
   uint16_t mtu() const;
   std::string driver_name() const;
+  // Of a kernel interface the kernel counts each change. Of others the driver may tell; and each
+  // call counts one if the link is not as it was at the last.
   LinkState link() const;
+  bool counts_changes_when_asked() const;
   FlowControl flow_control() const;
   PortCounters counters() const;
   // Frames for which no buffer was large enough, which no driver counts.
@@ -150,6 +154,7 @@ class Port {
   void start();
   void refuse_unread_queues() const;
   void refuse_scattered() const;
+  static int count_link_change(uint16_t id, rte_eth_event_type event, void* port, void* unused);
   void switch_flow_control_off();
   void release() noexcept;
   std::map<std::string, uint64_t> pauses() const;
@@ -161,6 +166,9 @@ class Port {
   // Of a NIC's extended statistics those that count pause frames: id and name.
   std::vector<std::pair<uint64_t, std::string>> pause_counters_;
   uint64_t in_several_ = 0;
+  // By drivers in a thread of DPDK's, too.
+  mutable std::atomic<uint64_t> link_changes_ = 0;
+  mutable std::optional<bool> link_was_up_;
   uint16_t id_ = RTE_MAX_ETHPORTS;
   std::string device_name_;  // DPDK's name of a virtual device; empty for PCI
   rte_mempool* receive_pool_ = nullptr;

@@ -2,12 +2,20 @@
 #include "dpdk/port.h"
 
 #include <gtest/gtest.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
 #include <rte_ethdev.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <cstdarg>
 #include <optional>
 
 #include "dpdk/error.h"
 #include "dpdk/testing/memory.h"
+#include "kernel/flow_control.h"
 
 namespace {
 
@@ -16,8 +24,18 @@ struct Driver {
   bool takes_settings = true;
   bool scattered = false;
   int settings = 0;
+  bool link_up = true;
+  rte_eth_dev_cb_fn tell = nullptr;  // of a change of the link, and whom
+  void* whom = nullptr;
 };
 Driver driver;
+
+// A driver of the kernel's, as ethtool -a and -A see it.
+struct KernelDriver {
+  std::optional<ethtool_pauseparam> pause;  // none: it has none
+  bool takes_settings = true;
+};
+KernelDriver kernel_driver;
 
 }  // namespace
 
@@ -42,6 +60,45 @@ extern "C" int rte_eth_dev_flow_ctrl_set(uint16_t, rte_eth_fc_conf* conf) {
 extern "C" int rte_eth_rx_queue_info_get(uint16_t, uint16_t, rte_eth_rxq_info* info) {
   info->scattered_rx = driver.scattered ? 1 : 0;
   return 0;
+}
+
+extern "C" int rte_eth_link_get_nowait(uint16_t, rte_eth_link* link) {
+  *link = {};
+  link->link_status = driver.link_up ? RTE_ETH_LINK_UP : RTE_ETH_LINK_DOWN;
+  return 0;
+}
+
+extern "C" int rte_eth_dev_callback_register(uint16_t, rte_eth_event_type event,
+                                             rte_eth_dev_cb_fn tell, void* whom) {
+  EXPECT_EQ(event, RTE_ETH_EVENT_INTR_LSC);
+  driver.tell = tell;
+  driver.whom = whom;
+  return 0;
+}
+
+extern "C" int rte_eth_dev_callback_unregister(uint16_t, rte_eth_event_type, rte_eth_dev_cb_fn tell,
+                                               void* whom) {
+  EXPECT_TRUE(tell == driver.tell && whom == driver.whom);
+  driver.tell = nullptr;
+  return 0;
+}
+
+extern "C" int ioctl(int fd, unsigned long request, ...) noexcept {
+  va_list arguments;
+  va_start(arguments, request);
+  void* const argument = va_arg(arguments, void*);
+  va_end(arguments);
+  if (request != SIOCETHTOOL) return static_cast<int>(syscall(SYS_ioctl, fd, request, argument));
+  auto& pause = *reinterpret_cast<ethtool_pauseparam*>(static_cast<ifreq*>(argument)->ifr_data);
+  if (!kernel_driver.pause) return -1;
+  if (pause.cmd == ETHTOOL_GPAUSEPARAM) {
+    pause = *kernel_driver.pause;
+    return 0;
+  }
+  // As e1000e, igb, ixgbe: another autonegotiation than the link's is refused.
+  const bool taken = kernel_driver.takes_settings && pause.autoneg == kernel_driver.pause->autoneg;
+  if (taken) kernel_driver.pause = pause;
+  return taken ? 0 : -1;
 }
 
 namespace dutperf {
@@ -87,6 +144,25 @@ TEST_F(OpenedPort, TellsWhatCannotBeSet) {
   EXPECT_EQ(Port(options(), nullptr).flow_control(), FlowControl::kUnknown);
 }
 
+TEST(KernelFlowControl, IsSwitchedOffWithTheAutonegotiationThatItHas) {
+  for (const uint32_t autoneg : {0U, 1U}) {
+    kernel_driver = {ethtool_pauseparam{.cmd = 0, .autoneg = autoneg, .rx_pause = 1, .tx_pause = 0},
+                     true};
+    EXPECT_EQ(kernel::flow_control("eth0"), true);
+    kernel::switch_flow_control_off("eth0");
+    EXPECT_EQ(kernel::flow_control("eth0"), false);
+  }
+}
+
+TEST(KernelFlowControl, TellsWhatCannotBeSet) {
+  kernel_driver = {ethtool_pauseparam{.cmd = 0, .autoneg = 1, .rx_pause = 1, .tx_pause = 1}, false};
+  kernel::switch_flow_control_off("eth0");
+  EXPECT_EQ(kernel::flow_control("eth0"), true);
+  kernel_driver = {};
+  kernel::switch_flow_control_off("eth0");
+  EXPECT_EQ(kernel::flow_control("eth0"), std::nullopt);
+}
+
 TEST_F(OpenedPort, RefusesToReceiveAFrameInSeveralBuffers) {
   driver.scattered = true;
   try {
@@ -98,6 +174,24 @@ TEST_F(OpenedPort, RefusesToReceiveAFrameInSeveralBuffers) {
   driver.scattered = false;
   const Port port(options(), nullptr);  // what was refused is closed again
   EXPECT_TRUE(port.link().up);
+}
+
+TEST_F(OpenedPort, CountsThatItsLinkWentDownAndUpWhereSomebodyLooked) {
+  const Port port(options(), nullptr);
+  EXPECT_TRUE(port.counts_changes_when_asked());
+  EXPECT_EQ(port.link().changes, 0U);
+  driver.link_up = false;
+  EXPECT_EQ(port.link().changes, 1U);
+  driver.link_up = true;
+  EXPECT_EQ(port.link().changes, 2U);
+  EXPECT_EQ(port.link().changes, 2U);
+}
+
+TEST_F(OpenedPort, CountsEachChangeThatItsDriverTells) {
+  const Port port(options(), nullptr);
+  EXPECT_EQ(port.link().changes, 0U);
+  for (int i = 0; i < 2; ++i) driver.tell(0, RTE_ETH_EVENT_INTR_LSC, driver.whom, nullptr);
+  EXPECT_EQ(port.link().changes, 2U);
 }
 
 }  // namespace
