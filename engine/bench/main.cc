@@ -238,7 +238,7 @@ std::vector<Mode> Bench::modes() {
            Mbuf* mbufs[kBurst];
            uint32_t count = kBurst;
            for (int burst = 0; burst < 4 && count == kBurst; ++burst) {
-             count = right_side.ports[0]->rx.receive(mbufs, kBurst);
+             count = right_side.ports[0]->rx.receive(0, mbufs, kBurst);
              dutperf::dpdk::free_frames(mbufs, count);
            }
          });

@@ -51,7 +51,7 @@ inline constexpr const char* kSides[2] = {"left", "right"};
     for (int from = 0; from < 2; ++from) {
       constexpr uint32_t kBurst = 32;
       dpdk::Mbuf* mbufs[kBurst];
-      const uint32_t count = ports[from]->rx().receive(mbufs, kBurst);
+      const uint32_t count = ports[from]->rx().receive(0, mbufs, kBurst);
       if (count == 0) continue;
       const uint32_t sent = ports[1 - from]->tx().send(mbufs, count);
       dpdk::free_frames(mbufs + sent, count - sent);

@@ -158,7 +158,7 @@ class DpdkIo {
   Frame blank() { return pool_.blank(); }
 
   uint32_t receive(size_t port, Frame* frames, uint32_t limit) const {
-    return ports_[port]->rx().receive(frames, limit);
+    return ports_[port]->rx().receive(0, frames, limit);
   }
   uint32_t transmit(size_t port, Frame* frames, uint32_t count) const {
     return ports_[port]->tx().send(frames, count);

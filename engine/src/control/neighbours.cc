@@ -80,17 +80,21 @@ bool Neighbours::serve(uint64_t duration_ns, Monitor& monitor) {
 
 void Neighbours::drain() {
   for (Link& link : links_) {
-    dpdk::Mbuf* mbufs[kBurst];
-    // Bounded: a device that floods the tester must not hold the control thread.
-    for (int bursts = 0; bursts < 1024; ++bursts) {
-      const uint32_t count = link.port->rx().receive(mbufs, kBurst);
-      if (count == 0) break;
-      for (uint32_t i = 0; i < count; ++i) {
-        handle(link, dpdk::frame_of(mbufs[i]), dpdk::size_of(mbufs[i]));
-      }
-      dpdk::free_frames(mbufs, count);
-    }
+    for (uint16_t queue = 0; queue < link.port->rx().count; ++queue) drain(link, queue);
     if (link.slow_path != nullptr) link.slow_path->send_waiting();
+  }
+}
+
+void Neighbours::drain(Link& link, uint16_t queue) {
+  dpdk::Mbuf* mbufs[kBurst];
+  // Bounded: a device that floods the tester must not hold the control thread.
+  for (int bursts = 0; bursts < 1024; ++bursts) {
+    const uint32_t count = link.port->rx().receive(queue, mbufs, kBurst);
+    if (count == 0) break;
+    for (uint32_t i = 0; i < count; ++i) {
+      handle(link, dpdk::frame_of(mbufs[i]), dpdk::size_of(mbufs[i]));
+    }
+    dpdk::free_frames(mbufs, count);
   }
 }
 

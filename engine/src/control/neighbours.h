@@ -56,6 +56,7 @@ class Neighbours {
     std::optional<net::Mac> find(const net::IpAddress& ip) const;
   };
 
+  static void drain(Link& link, uint16_t queue);
   const Link* link_of(const PortId& port) const;
   static void ask(const Link& link, const net::IpAddress& target);
   static void learn(Link& link, const net::NeighbourAnswer& answer);

@@ -96,7 +96,8 @@ PortToOpen parse_port(const Json& json, const std::string& where) {
   if (is_socket && options.vlan.bytes() > 0 && !options.vlan.begin_with_8021q()) {
     reader.refuse("vlan", "must begin with TPID 33024 (0x8100): af_packet receives no other");
   }
-  options.rx_queues = static_cast<uint16_t>(reader.number_or("rx_queues", 1, 1, 8));
+  options.rx_queues =
+      static_cast<uint16_t>(reader.number_or("rx_queues", 1, 1, dpdk::kMostRxQueues));
   options.rx_descriptors =
       static_cast<uint16_t>(reader.number_or("rx_descriptors", 8192, 64, 32768));
   options.tx_descriptors =

@@ -14,7 +14,7 @@ uint32_t room_frames(const std::vector<ReceivingPort>& ports, const DirectionSpe
   uint32_t pieces = 1;
   for (const StreamSpec& stream : direction.streams) pieces = std::max(pieces, stream.most_pieces);
   uint32_t room = UINT32_MAX;
-  for (const ReceivingPort& port : ports) room = std::min(room, port.queue.room_frames);
+  for (const ReceivingPort& port : ports) room = std::min(room, port.queues.room_frames);
   return room / pieces;
 }
 
@@ -130,23 +130,24 @@ const uint8_t* Receiver::ether_type_of(const uint8_t* frame) const noexcept {
 }
 
 template <Receiver::Before kBefore>
-uint32_t Receiver::receive_burst(Input& input) noexcept {
+uint32_t Receiver::receive_burst(Input& input, uint16_t queue) noexcept {
   dpdk::Mbuf* mbufs[kBurst];
   const uint64_t polled_tsc = timing::read_tsc();
-  const uint32_t count = input.port.queue.receive(mbufs, kBurst);
+  const uint32_t count = input.port.queues.receive(queue, mbufs, kBurst);
+  uint64_t& drained_tsc = input.drained_tsc[queue];
   if (count == 0) {
-    input.drained_tsc = polled_tsc;
+    drained_tsc = polled_tsc;
     return 0;
   }
   const uint64_t received_tsc = timing::read_tsc();
   for (uint32_t i = 0; i < count; ++i) dpdk::prefetch_frame(mbufs[i]);
-  const Times times{polled_tsc, received_tsc, received_tsc};
+  const Times times{drained_tsc, polled_tsc, received_tsc, received_tsc};
   if (input.clock) [[unlikely]] {
     take_stamped<kBefore>(input, mbufs, count, times);
   } else {
     take<kBefore>(input, mbufs, count, times);
   }
-  if (count < kBurst) input.drained_tsc = polled_tsc;
+  if (count < kBurst) drained_tsc = polled_tsc;
   published_received_.store(recorders_[0].tracker().received() + recorders_[1].tracker().received(),
                             std::memory_order_relaxed);
   return count;
@@ -207,23 +208,25 @@ template <Receiver::Before kBefore>
   if (sorts_) sort_out(input, burst);
   Learning::Burst learned;
   if (learning_) learning_->look_up(burst.arrivals[0], burst.frames[0], burst.count[0], learned);
-  record(input, burst, times);
+  record(burst, times);
   if (learning_) learning_->learn(learned);
   dpdk::free_frames(mbufs, kept);
 }
 
 void Receiver::step() noexcept {
-  for (Input& input : inputs_) step_of(input);
+  for (Input& input : inputs_) {
+    for (uint16_t queue = 0; queue < input.port.queues.count; ++queue) step_of(input, queue);
+  }
 }
 
-void Receiver::step_of(Input& input) noexcept {
+void Receiver::step_of(Input& input, uint16_t queue) noexcept {
   for (uint32_t burst = 0; burst < kBurstsPerStep; ++burst) {
     uint32_t count = 0;
     switch (before_) {
-      case Before::kNothing: count = receive_burst<Before::kNothing>(input); break;
-      case Before::kTags: count = receive_burst<Before::kTags>(input); break;
-      case Before::kLabels: count = receive_burst<Before::kLabels>(input); break;
-      case Before::kOuter: count = receive_burst<Before::kOuter>(input); break;
+      case Before::kNothing: count = receive_burst<Before::kNothing>(input, queue); break;
+      case Before::kTags: count = receive_burst<Before::kTags>(input, queue); break;
+      case Before::kLabels: count = receive_burst<Before::kLabels>(input, queue); break;
+      case Before::kOuter: count = receive_burst<Before::kOuter>(input, queue); break;
     }
     if (count < kBurst) return;
   }
@@ -250,7 +253,7 @@ void Receiver::step_of(Input& input) noexcept {
 
 // What the tester itself may have done to a frame is judged by the loop's times, whatever a NIC
 // says: of how long it waited for the loop nobody else knows.
-void Receiver::record(Input& input, Burst& burst, const Times& times) noexcept {
+void Receiver::record(Burst& burst, const Times& times) noexcept {
   const uint64_t received_tsc = times.received_tsc;
   const uint64_t received_ns = clock_.to_ns(received_tsc - start_tsc_);
   const uint64_t came_ns = clock_.to_ns(times.came_tsc - start_tsc_);
@@ -258,7 +261,7 @@ void Receiver::record(Input& input, Burst& burst, const Times& times) noexcept {
   if (frames == 0) return;
   // What need not come ends no silence.
   if (burst.count[0] > 0 || !has_beside_) silence_.hear(received_ns);
-  const uint64_t gap_ns = clock_.to_ns(received_tsc - input.drained_tsc);
+  const uint64_t gap_ns = clock_.to_ns(received_tsc - times.drained_tsc);
   report_.gap_ns.record(gap_ns, frames);
   report_.shortest_poll_tsc = std::min(report_.shortest_poll_tsc, received_tsc - times.polled_tsc);
   // Both streams go the same way: one of them tells.

@@ -52,7 +52,7 @@ struct RepliesAndRest {
 
 // A port that a receiver receives by; all that it names outlives the receiver.
 struct ReceivingPort {
-  dpdk::RxQueue queue;
+  dpdk::RxQueues queues;
   const net::OwnAddresses* own;
   const std::vector<net::NeighbourAnswer>* next_hops;
   RepliesAndRest rings;
@@ -104,9 +104,10 @@ class Receiver {
 
   void start(uint64_t start_tsc) {
     start_tsc_ = start_tsc;
-    for (Input& input : inputs_) input.drained_tsc = timing::read_tsc();
+    for (Input& input : inputs_) input.drained_tsc.fill(timing::read_tsc());
   }
-  // Receives a burst by each port; as many as a sender sends in a step, when frames are waiting.
+  // Receives a burst by each queue of each port; as many as a sender sends in a step, when frames
+  // are waiting.
   void step() noexcept;
 
   uint64_t published_received() const {
@@ -143,7 +144,8 @@ class Receiver {
   struct Input {
     ReceivingPort port;
     uint16_t number;
-    uint64_t drained_tsc = 0;                     // begin of the last poll that left nothing behind
+    // Of each queue: begin of the last poll that left nothing behind.
+    std::array<uint64_t, dpdk::kMostRxQueues> drained_tsc{};
     std::unique_ptr<net::Reassembly> reassembly;  // null: nothing comes in pieces
     std::optional<timing::PortClock> clock;       // of a NIC that says when a frame came
     PortArrivals arrivals;
@@ -151,15 +153,16 @@ class Receiver {
 
   // When frames came: between two of the loop's times, or at one that the NIC told.
   struct Times {
+    uint64_t drained_tsc;
     uint64_t polled_tsc;
     uint64_t received_tsc;
     uint64_t came_tsc;
   };
 
-  void step_of(Input& input) noexcept;
+  void step_of(Input& input, uint16_t queue) noexcept;
   // Returns how many frames there were.
   template <Before kBefore>
-  uint32_t receive_burst(Input& input) noexcept;
+  uint32_t receive_burst(Input& input, uint16_t queue) noexcept;
   // Takes what came at one time.
   template <Before kBefore>
   void take(Input& input, dpdk::Mbuf** mbufs, uint32_t count, const Times& times) noexcept;
@@ -184,7 +187,7 @@ class Receiver {
   const uint8_t* ether_type_of(const uint8_t* frame) const noexcept;
   void account_icmp(const uint8_t* frame, const net::Classified& classified, Input& input) noexcept;
   void inspect(const Burst& burst, uint64_t frames) noexcept;
-  void record(Input& input, Burst& burst, const Times& times) noexcept;
+  void record(Burst& burst, const Times& times) noexcept;
   // Its frame has its tags still.
   // These return true when a ring took the buffer.
   bool account_foreign(dpdk::Mbuf* mbuf, Input& input) noexcept;

@@ -39,7 +39,7 @@ struct PortResources {
   explicit PortResources(const dpdk::Port& port);
 
   dpdk::TxQueue tx;
-  dpdk::RxQueue rx;
+  dpdk::RxQueues rx;
   std::optional<PortTimes> times;  // of a NIC that tells them, or is told
   dpdk::ReplyRing replies;
   std::optional<dpdk::ReplyRing> unclaimed;  // where the port has a slow path

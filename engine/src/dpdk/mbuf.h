@@ -71,19 +71,19 @@ struct TxQueue {
   }
 };
 
-// A port's receive queues, as one; used by one thread at a time.
-struct RxQueue {
+inline constexpr uint16_t kMostRxQueues = 8;
+
+// A port's receive queues; used by one thread at a time. Each is to have its turn, whatever the
+// others hold.
+struct RxQueues {
   uint16_t port = 0;
-  uint16_t queues = 1;
+  uint16_t count = 1;
   uint32_t room_frames = 2048;  // that wait here before some may be lost unseen, at least
 
-  // Fewer than `limit`: no queue had more.
-  uint32_t receive(Mbuf** mbufs, uint32_t limit) const {
-    uint32_t count = rte_eth_rx_burst(port, 0, mbufs, static_cast<uint16_t>(limit));
-    for (uint16_t queue = 1; queue < queues && count < limit; ++queue) {
-      count += rte_eth_rx_burst(port, queue, mbufs + count, static_cast<uint16_t>(limit - count));
-    }
-    return count;
+  // Fewer than `limit`: the queue had no more. REQUIRES: a limit of 32 or more, for a vector driver
+  // that is asked for less than it takes at once (8 and less) returns nothing, whatever is there.
+  uint32_t receive(uint16_t queue, Mbuf** mbufs, uint32_t limit) const {
+    return rte_eth_rx_burst(port, queue, mbufs, static_cast<uint16_t>(limit));
   }
 };
 

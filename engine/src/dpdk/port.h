@@ -140,7 +140,7 @@ class Port {
   // Frames that may be on their way to the device or in its queue; none: not known.
   std::optional<uint32_t> in_flight_frames() const;
   // The shortest ring of all drivers that are in the way: AF_XDP's, which is not for us to choose.
-  RxQueue rx() const {
+  RxQueues rx() const {
     // Of the others a counter tells when it had no room.
     const bool unseen = options_.driver == Driver::kMemif || options_.driver == Driver::kRing ||
                         options_.driver == Driver::kVirtual;
