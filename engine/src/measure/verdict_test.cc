@@ -376,9 +376,18 @@ TEST(Judge, ToleratesLostAndLateFramesTogetherUpToTheDisclosedShare) {
   EXPECT_EQ(judge(facts).kind, VerdictKind::kPass);
   facts.directions[0].overdue = 3;
   EXPECT_EQ(codes(judge(facts)), (Codes{"frames_lost", "frames_late"}));
-  facts.loss_tolerance_ppb = 999'999'999;
-  facts.directions[0].duplicate = 1;
-  EXPECT_EQ(codes(judge(facts)), Codes{"duplicates"}) << "never tolerated";
+}
+
+TEST(Judge, ToleratesAsManyCopiesAsLostFrames) {
+  TrialFacts facts = good();
+  facts.loss_tolerance_ppb = 100'000;
+  facts.directions[0].duplicate = 6;
+  EXPECT_EQ(judge(facts).kind, VerdictKind::kPass);
+  facts.directions[0].damaged[net::Damage::kChecksumWrong] = 1;
+  EXPECT_EQ(codes(judge(facts)), (Codes{"duplicates", "duplicates"})) << "whole or not";
+  facts.directions[0].damaged = {};
+  facts.directions[0].duplicate = 7;
+  EXPECT_EQ(codes(judge(facts)), Codes{"duplicates"});
 }
 
 TEST(Judge, KeepsTheToleranceExactForLongTrials) {
@@ -496,14 +505,16 @@ TEST(Judge, TakesFramesCutTooShortForLostOnesOnly) {
 
 TEST(Judge, TakesDamagedFramesBeyondTheLostOnesForCopies) {
   TrialFacts facts = good();
-  facts.loss_tolerance_ppb = 1'000'000;
+  facts.loss_tolerance_ppb = 50'000;  // 3 of 60,000
   facts.directions[0].received -= 2;
-  facts.directions[0].damaged[net::Damage::kChecksumWrong] = 2;
+  facts.directions[0].damaged[net::Damage::kChecksumWrong] = 5;
   EXPECT_EQ(judge(facts).kind, VerdictKind::kPass);
-  facts.directions[0].damaged[net::Damage::kChecksumWrong] = 3;
+  facts.loss_tolerance_ppb = 0;
+  facts.directions[0].received += 2;
+  facts.directions[0].damaged[net::Damage::kChecksumWrong] = 1;
   EXPECT_EQ(codes(judge(facts)), Codes{"duplicates"});
   EXPECT_EQ(judge(facts).reasons.at(0).message,
-            "forward: 1 more frames arrived damaged than were lost: 3 with a wrong checksum");
+            "forward: 1 more frames arrived damaged than were lost: 1 with a wrong checksum");
 }
 
 TEST(Judge, DoesNotExplainDamageByTheTestersDrops) {
