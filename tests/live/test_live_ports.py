@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -216,6 +217,24 @@ class TestInTheLab:
                 assert "left" in refusal(engine, lab_ports("af_xdp")).message
             engine.open_ports(lab_ports("af_packet"))
             assert trial_on_lab(engine) == dict.fromkeys(BOTH, Counts(100, 100))
+
+    @pytest.mark.parametrize("driver", DRIVERS)
+    def test_an_interface_takes_frames_for_any_mac_while_it_is_a_port(
+        self, tmp_path: Path, driver: Driver
+    ) -> None:
+        def promiscuity() -> int:
+            shown = inside("tester", "ip", "-j", "-d", "link", "show", "left")
+            return int(json.loads(shown)[0]["promiscuity"])
+
+        assert promiscuity() == 0
+        with running_engine(tmp_path, namespace="tester") as engine:
+            for _ in range(2):
+                engine.open_ports(lab_ports(driver))
+                assert promiscuity() == 1
+                open_rings(engine)
+                assert promiscuity() == 0
+                driver = "af_packet"  # AF_XDP opens once
+        assert promiscuity() == 0
 
     @pytest.mark.parametrize("driver", DRIVERS)
     def test_a_link_that_is_down_is_named(self, tmp_path: Path, driver: Driver) -> None:

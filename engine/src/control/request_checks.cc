@@ -23,6 +23,15 @@ uint64_t available_memory_bytes() {
   return UINT64_MAX;
 }
 
+// What earlier trials took is not free, and is used again.
+uint64_t held_bytes(const OpenPorts& open) {
+  uint64_t bytes = 0;
+  for (const auto& side : open.sides) {
+    for (const measure::StreamRecorder& recorder : side->recorders) bytes += recorder.held_bytes();
+  }
+  return bytes;
+}
+
 }  // namespace
 
 // Tags, labels and outer headers are the ports': what a trial sends and expects with others would
@@ -91,7 +100,9 @@ void check_fits(const TrialRequest& request, const OpenPorts& open) {
           measure::StreamRecorder::bytes_for(request.spec.record, request.spec.frames_of(from, i));
     }
   }
-  if (bytes > available_memory_bytes() / 2) {
+  const uint64_t available = available_memory_bytes();
+  const uint64_t held = std::min(held_bytes(open), UINT64_MAX - available);
+  if (bytes > (available + held) / 2) {
     throw ProtocolError(kEnvironmentError,
                         "accounting for every frame needs " + std::to_string(bytes >> 20) +
                             " MiB (one bit a frame), more than half of the free memory",

@@ -338,8 +338,6 @@ void Port::start() {
   if (error != 0) refuse("cannot start", error);
   refuse_scattered();
   switch_flow_control_off();
-  rte_eth_allmulticast_enable(
-      id_);  // neighbour solicitations; drivers without filters refuse, fine
   rte_ether_addr address{};
   rte_eth_macaddr_get(id_, &address);
   std::memcpy(mac_.bytes.data(), address.addr_bytes, 6);
@@ -348,6 +346,23 @@ void Port::start() {
   if (options_.driver == Driver::kPci) pause_counters_ = find_pause_counters(id_);
   kernel_sockets_.adopt();
   xdp_rings_ = take_opened_rings();
+  take_frames_for_any_mac();
+}
+
+// Those for a MAC that the NIC does not know are the tester's, too, where it was told one; and
+// those for nobody's are looked at. Drivers without filters refuse, which is fine.
+void Port::take_frames_for_any_mac() {
+  rte_eth_allmulticast_enable(id_);  // neighbour solicitations
+  if (is_interface(options_)) {
+    promiscuity_.emplace(options_.device);
+    return;
+  }
+  const int refused = rte_eth_promiscuous_enable(id_);
+  rte_ether_addr own{};
+  rte_eth_macaddr_get(id_, &own);
+  const bool filters = options_.driver == Driver::kPci && refused != 0;
+  if (!filters || std::equal(mac_.bytes.begin(), mac_.bytes.end(), own.addr_bytes)) return;
+  refuse("it takes no frames for MAC " + mac_.text() + ", which is not its own", refused);
 }
 
 // A frame in several buffers would be taken for a truncated one: the device's fault, not ours.
@@ -379,6 +394,7 @@ void Port::close() noexcept {
     rte_eth_dev_stop(id_);
     rte_eth_dev_close(id_);
   }
+  promiscuity_.reset();
   id_ = RTE_MAX_ETHPORTS;
   if (!device_name_.empty()) rte_eal_hotplug_remove("vdev", device_name_.c_str());
   device_name_.clear();

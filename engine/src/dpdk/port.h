@@ -18,6 +18,7 @@
 #include "dpdk/xdp_rings.h"
 #include "kernel/attribution.h"
 #include "kernel/counters.h"
+#include "kernel/promiscuity.h"
 #include "kernel/tap.h"
 #include "net/address.h"
 #include "net/encapsulation.h"
@@ -156,6 +157,7 @@ class Port {
   void refuse_scattered() const;
   static int count_link_change(uint16_t id, rte_eth_event_type event, void* port, void* unused);
   void switch_flow_control_off();
+  void take_frames_for_any_mac();
   void release() noexcept;
   std::map<std::string, uint64_t> pauses() const;
   [[noreturn]] void refuse(const std::string& what, int error) const;
@@ -163,6 +165,7 @@ class Port {
   PortOptions options_;
   KernelSockets kernel_sockets_;
   XdpRings xdp_rings_;
+  std::optional<kernel::Promiscuity> promiscuity_;
   // Of a NIC's extended statistics those that count pause frames: id and name.
   std::vector<std::pair<uint64_t, std::string>> pause_counters_;
   uint64_t in_several_ = 0;

@@ -25,6 +25,7 @@ struct Driver {
   bool scattered = false;
   int settings = 0;
   bool link_up = true;
+  bool promiscuous = false;
   rte_eth_dev_cb_fn tell = nullptr;  // of a change of the link, and whom
   void* whom = nullptr;
 };
@@ -59,6 +60,11 @@ extern "C" int rte_eth_dev_flow_ctrl_set(uint16_t, rte_eth_fc_conf* conf) {
 
 extern "C" int rte_eth_rx_queue_info_get(uint16_t, uint16_t, rte_eth_rxq_info* info) {
   info->scattered_rx = driver.scattered ? 1 : 0;
+  return 0;
+}
+
+extern "C" int rte_eth_promiscuous_enable(uint16_t) {
+  driver.promiscuous = true;
   return 0;
 }
 
@@ -142,6 +148,11 @@ TEST_F(OpenedPort, TellsWhatCannotBeSet) {
   EXPECT_EQ(Port(options(), nullptr).flow_control(), FlowControl::kOn);
   driver.flow_control.reset();
   EXPECT_EQ(Port(options(), nullptr).flow_control(), FlowControl::kUnknown);
+}
+
+TEST_F(OpenedPort, TakesFramesForAnyMac) {
+  const Port port(options(), nullptr);
+  EXPECT_TRUE(driver.promiscuous);
 }
 
 TEST(KernelFlowControl, IsSwitchedOffWithTheAutonegotiationThatItHas) {

@@ -39,6 +39,9 @@ class DelayVariation {
     longer_shaded_.reset();
   }
 
+  // What it keeps from trial to trial.
+  uint64_t held_bytes() const { return 8 * ring_.size(); }
+
   static constexpr uint32_t kMaxBurst = 64;
 
   // REQUIRES: each frame once, with a sequence below `frames`; `count` at most kMaxBurst. `shaded`

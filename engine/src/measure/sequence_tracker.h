@@ -82,6 +82,8 @@ class SequenceTracker {
   uint64_t reordered() const { return reordered_; }
   uint64_t impossible() const { return impossible_; }
   uint64_t unplaced() const { return unplaced_; }
+  // What it keeps from trial to trial.
+  uint64_t held_bytes() const { return 8 * seen_.size(); }
   // How far back duplicates are told apart, in frames; 0: all the way.
   uint64_t window_frames() const { return windowed() ? window_words_ * 64 : 0; }
   // Bit k: frame 64 * word + k arrived. REQUIRES: no window, word below bytes_for(frames) / 8.

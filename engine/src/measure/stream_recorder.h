@@ -40,6 +40,9 @@ class StreamRecorder {
     return bits + (spec.ipdv ? 8 * DelayVariation::ring_for(frames) : 0);
   }
 
+  // What it has of that already, from earlier trials.
+  uint64_t held_bytes() const { return tracker_.held_bytes() + variation_.held_bytes(); }
+
   // Prepares for a trial; keeps memory of earlier ones. `tags` are the tagged frames, rising.
   void reset(const RecordSpec& spec, uint64_t frames, std::vector<uint64_t> tags,
              size_t paths = 1) {

@@ -332,5 +332,17 @@ TEST(StreamRecorder, KeepsWhatStoodInAShadowBesideTheWhole) {
   EXPECT_LT(pairs, of_all.below.count() + of_all.above.count());
 }
 
+TEST(StreamRecorder, KeepsTheMemoryOfTheLargestTrialAndTellsHowMuch) {
+  RecordSpec spec;
+  spec.ipdv = true;
+  StreamRecorder recorder;
+  EXPECT_EQ(recorder.held_bytes(), 0U);
+  recorder.reset(spec, 1'000'000, {});
+  const uint64_t held = recorder.held_bytes();
+  EXPECT_EQ(held, StreamRecorder::bytes_for(spec, 1'000'000));
+  recorder.reset({}, 1'000, {});
+  EXPECT_EQ(recorder.held_bytes(), held);
+}
+
 }  // namespace
 }  // namespace dutperf::measure
