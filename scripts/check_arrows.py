@@ -1,6 +1,6 @@
 """Checks the engine's arrows.
 
-control -> dataplane -> {dpdk -> kernel, measure, timing, vary -> state} -> net.
+control -> dataplane -> {dpdk -> {interposed, kernel}, measure, timing, vary -> state} -> net.
 
 Also fences DPDK: its headers may be included in dpdk/ only. The Python arrows are
 import-linter's (pyproject.toml).
@@ -20,7 +20,8 @@ ALLOWED: dict[str, set[str]] = {
     "vary": {"net", "state"},
     "measure": {"net"},
     "kernel": set(),
-    "dpdk": {"kernel", "net"},
+    "interposed": set(),
+    "dpdk": {"interposed", "kernel", "net"},
     "dataplane": {"dpdk", "measure", "state", "timing", "vary", "net"},
     "control": {
         "dataplane",

@@ -1,6 +1,6 @@
 #include "forwarding_rounds.h"
 
-#include "kernel/unmapping.h"
+#include "interposed/unmapping.h"
 
 namespace dutperf::refdut {
 namespace {
@@ -16,7 +16,7 @@ void await_end_of_round() noexcept { rounds.await_end(kPatienceNaps); }
 }  // namespace
 
 Rounds& forwarding_rounds() {
-  kernel::before_unmapping = await_end_of_round;
+  interposed::before_unmapping = await_end_of_round;
   return rounds;
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -71,20 +72,32 @@ def _lab() -> Iterator[None]:
         yield
 
 
-@pytest.fixture
-def two_queues() -> Iterator[str]:
-    """A namespace whose interfaces left and right spread frames to two queues."""
+@contextlib.contextmanager
+def namespace_with_a_wire(queues: int) -> Iterator[str]:
+    """One whose interfaces left and right are its ends, and spread frames to queues."""
     name = f"queues-{os.getpid()}"
-    wire = "link add left numrxqueues 2 numtxqueues 2 type veth peer name right"
+    each = f"numrxqueues {queues} numtxqueues {queues}"
+    wire = f"link add left {each} type veth peer name right {each}"
     subprocess.run(["ip", "netns", "add", name], check=True)
     try:
-        more = "numrxqueues 2 numtxqueues 2"
-        inside(name, "ip", *wire.split(), *more.split())
+        inside(name, "ip", *wire.split())
         for side in MACS:
             inside(name, "ip", "link", "set", side, "up")
         yield name
     finally:
         subprocess.run(["ip", "netns", "del", name], check=True)
+
+
+@pytest.fixture
+def two_queues() -> Iterator[str]:
+    with namespace_with_a_wire(2) as name:
+        yield name
+
+
+@pytest.fixture
+def wire() -> Iterator[str]:
+    with namespace_with_a_wire(1) as name:
+        yield name
 
 
 def test_an_interface_of_which_one_queue_would_be_read_is_refused(
@@ -101,6 +114,44 @@ def test_an_interface_of_which_one_queue_would_be_read_is_refused(
             [PortSpec(name=s, driver="af_packet", device=s) for s in MACS]
         )
         assert [port.driver for port in opened.ports] == ["af_packet"] * 2
+
+
+def test_a_packet_socket_is_no_fanout_group(tmp_path: Path, wire: str) -> None:
+    """DPDK's driver asks for one: each frame received would be hashed."""
+    with running_engine(tmp_path, namespace=wire) as engine:
+        engine.open_ports(lab_ports("af_packet"))
+        sockets = inside(wire, "ss", "--packet", "--extended", "--no-header")
+    assert "left" in sockets
+    assert "fanout" not in sockets
+
+
+def test_af_xdp_has_as_many_frames_in_flight_as_it_is_asked_for(
+    tmp_path: Path, wire: str
+) -> None:
+    """DPDK's driver would have 2,048, whatever it is asked for."""
+    left, right = lab_ports("af_xdp")
+    with running_engine(tmp_path, namespace=wire) as engine:
+        right = right.model_copy(update={"in_flight_frames": 8192})
+        opened = engine.open_ports([left, right]).ports
+    assert [port.in_flight_frames for port in opened] == [16384, 8192]
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_an_interface_takes_frames_for_any_mac_while_it_is_a_port(
+    tmp_path: Path, wire: str, driver: Driver
+) -> None:
+    def promiscuity() -> int:
+        shown = inside(wire, "ip", "-j", "-d", "link", "show", "left")
+        return int(json.loads(shown)[0]["promiscuity"])
+
+    with running_engine(tmp_path, namespace=wire) as engine:
+        found = [promiscuity()]
+        for each in (driver, "af_packet"):  # AF_XDP opens once
+            engine.open_ports(lab_ports(each))
+            found.append(promiscuity())
+        open_rings(engine)
+        found.append(promiscuity())
+    assert found == [0, 1, 1, 0]
 
 
 in_lab = [*tolerant, pytest.mark.usefixtures("_lab")]
@@ -217,24 +268,6 @@ class TestInTheLab:
                 assert "left" in refusal(engine, lab_ports("af_xdp")).message
             engine.open_ports(lab_ports("af_packet"))
             assert trial_on_lab(engine) == dict.fromkeys(BOTH, Counts(100, 100))
-
-    @pytest.mark.parametrize("driver", DRIVERS)
-    def test_an_interface_takes_frames_for_any_mac_while_it_is_a_port(
-        self, tmp_path: Path, driver: Driver
-    ) -> None:
-        def promiscuity() -> int:
-            shown = inside("tester", "ip", "-j", "-d", "link", "show", "left")
-            return int(json.loads(shown)[0]["promiscuity"])
-
-        assert promiscuity() == 0
-        with running_engine(tmp_path, namespace="tester") as engine:
-            for _ in range(2):
-                engine.open_ports(lab_ports(driver))
-                assert promiscuity() == 1
-                open_rings(engine)
-                assert promiscuity() == 0
-                driver = "af_packet"  # AF_XDP opens once
-        assert promiscuity() == 0
 
     @pytest.mark.parametrize("driver", DRIVERS)
     def test_a_link_that_is_down_is_named(self, tmp_path: Path, driver: Driver) -> None:

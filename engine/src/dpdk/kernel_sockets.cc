@@ -3,23 +3,12 @@
 #include <dirent.h>
 #include <linux/if_packet.h>
 #include <linux/if_xdp.h>
-#include <poll.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdlib>
 
-// In place of the C library's, whose declaration says that `sockets` is only written to.
-extern "C" int counting_poll(pollfd* sockets, nfds_t count, int timeout_ms) asm("poll");
-extern "C" int counting_poll(pollfd* sockets, nfds_t count, int timeout_ms) {
-  if (count == 1 && (sockets->events & POLLOUT) != 0) ++dutperf::dpdk::waits_for_room;
-  return static_cast<int>(syscall(SYS_poll, sockets, count, timeout_ms));
-}
-
 namespace dutperf::dpdk {
-
-constinit thread_local uint32_t waits_for_room = 0;
 
 namespace {
 

@@ -6,8 +6,6 @@
 // * The socket's send buffer is the kernel's small default. It fills up while the device is busy,
 //   and then frames that count as sent wait in the tester: the device would slow the tester down
 //   instead of losing frames, like Ethernet flow control.
-// A third thing: AF_PACKET's driver refuses no frame when its ring is full, it polls the socket for
-// a place, inside of the send call. So the program exports `poll`, which counts that.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +15,6 @@
 #include "kernel/counters.h"
 
 namespace dutperf::dpdk {
-
-// How often this thread has waited for room to send.
-extern constinit thread_local uint32_t waits_for_room;
 
 class KernelSockets {
  public:

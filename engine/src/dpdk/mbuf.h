@@ -8,8 +8,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "dpdk/kernel_sockets.h"
-#include "dpdk/xdp_rings.h"
+#include "interposed/waits.h"
+#include "interposed/xdp_rings.h"
 
 namespace dutperf::dpdk {
 
@@ -55,8 +55,8 @@ struct TxQueue {
   uint16_t port = 0;
   uint16_t queue = 0;
   WhenFull when_full = WhenFull::kWait;
-  XdpRings rings;             // of an AF_XDP socket
-  bool waits_inside = false;  // AF_PACKET's driver
+  interposed::XdpRings rings;  // of an AF_XDP socket
+  bool waits_inside = false;   // AF_PACKET's driver
 
   // Hands up to `count` frames to the port, which then owns them; returns how many it took.
   uint32_t send(Mbuf** mbufs, uint32_t count) const {
@@ -67,7 +67,7 @@ struct TxQueue {
   // kernel interfaces refuse none, they wait inside. AF_XDP's completions come in batches.
   bool had_no_room() const {
     if (rings.capacity != 0) return rings.in_flight() > rings.capacity - rings.capacity / 16;
-    return waits_inside && std::exchange(waits_for_room, 0) > 0;
+    return waits_inside && std::exchange(interposed::waits_for_room, 0) > 0;
   }
 };
 

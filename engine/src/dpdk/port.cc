@@ -1,6 +1,5 @@
 #include "dpdk/port.h"
 
-#include <linux/if_packet.h>
 #include <net/if.h>
 #include <rte_bus_vdev.h>
 #include <rte_common.h>
@@ -9,7 +8,6 @@
 #include <rte_eth_ring.h>
 #include <rte_ring.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -204,19 +202,6 @@ std::vector<std::pair<uint64_t, std::string>> find_pause_counters(uint16_t port)
 
 }  // namespace
 
-}  // namespace dutperf::dpdk
-
-// In place of the C library's, for DPDK's AF_PACKET driver, which makes every socket a member of a
-// fanout group, also when it is the only one, and offers no option against it: each received frame
-// is then hashed, checked for fragments and for room in the ring, a seventh of the work of the CPU
-// that delivers it. Nobody can leave such a group; so nobody enters. The program exports this.
-extern "C" int setsockopt(int fd, int level, int name, const void* value, socklen_t size) noexcept {
-  if (level == SOL_PACKET && name == PACKET_FANOUT) return 0;
-  return static_cast<int>(syscall(SYS_setsockopt, fd, level, name, value, size));
-}
-
-namespace dutperf::dpdk {
-
 RingPair::RingPair(size_t number) {
   static const char* const kNames[2] = {"left_to_right_", "right_to_left_"};
   for (int i = 0; i < 2; ++i) {
@@ -277,7 +262,7 @@ void Port::create(const RingPair* rings) {
       remove_dead_socket(options_.device);
     }
     name = virtual_name(options_);
-    expect_rings(options_.in_flight_frames);
+    interposed::expect_rings(options_.in_flight_frames);
     error = rte_eal_hotplug_add("vdev", name.c_str(), vdev_arguments(options_).c_str());
     if (error == 0) device_name_ = name;
   }
@@ -345,7 +330,7 @@ void Port::start() {
   rte_eth_stats_reset(id_);
   if (options_.driver == Driver::kPci) pause_counters_ = find_pause_counters(id_);
   kernel_sockets_.adopt();
-  xdp_rings_ = take_opened_rings();
+  xdp_rings_ = interposed::take_opened_rings();
   take_frames_for_any_mac();
 }
 

@@ -15,7 +15,7 @@
 
 #include "dpdk/kernel_sockets.h"
 #include "dpdk/mbuf.h"
-#include "dpdk/xdp_rings.h"
+#include "interposed/xdp_rings.h"
 #include "kernel/attribution.h"
 #include "kernel/counters.h"
 #include "kernel/promiscuity.h"
@@ -164,7 +164,7 @@ class Port {
 
   PortOptions options_;
   KernelSockets kernel_sockets_;
-  XdpRings xdp_rings_;
+  interposed::XdpRings xdp_rings_;
   std::optional<kernel::Promiscuity> promiscuity_;
   // Of a NIC's extended statistics those that count pause frames: id and name.
   std::vector<std::pair<uint64_t, std::string>> pause_counters_;

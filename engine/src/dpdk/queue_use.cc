@@ -2,7 +2,7 @@
 
 #include <rte_lcore.h>
 
-#include "kernel/unmapping.h"
+#include "interposed/unmapping.h"
 
 namespace dutperf::dpdk {
 namespace {
@@ -17,7 +17,7 @@ void await_end_of_use() noexcept {
 }
 
 std::recursive_mutex& guarded() {
-  kernel::before_unmapping = await_end_of_use;
+  interposed::before_unmapping = await_end_of_use;
   return in_use;
 }
 

@@ -1,4 +1,4 @@
-#include "dpdk/xdp_rings.h"
+#include "interposed/xdp_rings.h"
 
 #include <dlfcn.h>
 #include <xdp/xsk.h>
@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <utility>
 
-namespace dutperf::dpdk {
+namespace dutperf::interposed {
 namespace {
 
 // Written and read by the control thread alone, while a port is opened.
@@ -29,19 +29,20 @@ void expect_rings(uint32_t frames) {
 
 XdpRings take_opened_rings() { return std::exchange(opened, {}); }
 
-}  // namespace dutperf::dpdk
+}  // namespace dutperf::interposed
 
 // In place of libxdp's, for DPDK's AF_XDP driver.
 extern "C" int xsk_umem__create(xsk_umem** umem, void* area, __u64 size, xsk_ring_prod* fill,
                                 xsk_ring_cons* completion, const xsk_umem_config* config) {
-  auto* const create = dutperf::dpdk::original<decltype(xsk_umem__create)>("xsk_umem__create");
+  auto* const create =
+      dutperf::interposed::original<decltype(xsk_umem__create)>("xsk_umem__create");
   if (create == nullptr || config == nullptr) return -ENOSYS;
   xsk_umem_config longer = *config;
-  longer.comp_size = dutperf::dpdk::completion_frames;
+  longer.comp_size = dutperf::interposed::completion_frames;
   const int error = create(umem, area, size, fill, completion, &longer);
   if (error == 0) {
-    dutperf::dpdk::opened.got_back = &completion->cached_cons;
-    dutperf::dpdk::opened.capacity = longer.comp_size;
+    dutperf::interposed::opened.got_back = &completion->cached_cons;
+    dutperf::interposed::opened.capacity = longer.comp_size;
   }
   return error;
 }
@@ -49,9 +50,10 @@ extern "C" int xsk_umem__create(xsk_umem** umem, void* area, __u64 size, xsk_rin
 extern "C" int xsk_socket__create(xsk_socket** socket, const char* interface, __u32 queue,
                                   xsk_umem* umem, xsk_ring_cons* receive, xsk_ring_prod* transmit,
                                   const xsk_socket_config* config) {
-  auto* const create = dutperf::dpdk::original<decltype(xsk_socket__create)>("xsk_socket__create");
+  auto* const create =
+      dutperf::interposed::original<decltype(xsk_socket__create)>("xsk_socket__create");
   if (create == nullptr) return -ENOSYS;
   const int error = create(socket, interface, queue, umem, receive, transmit, config);
-  if (error == 0) dutperf::dpdk::opened.handed_over = &transmit->cached_prod;
+  if (error == 0) dutperf::interposed::opened.handed_over = &transmit->cached_prod;
   return error;
 }

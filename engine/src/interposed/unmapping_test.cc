@@ -1,11 +1,11 @@
-#include "kernel/unmapping.h"
+#include "interposed/unmapping.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
 #include <cerrno>
 
-namespace dutperf::kernel {
+namespace dutperf::interposed {
 namespace {
 
 constexpr size_t kBytes = 4096;
@@ -28,4 +28,4 @@ TEST(Unmapping, IsTheKernelsWhoeverIsAskedBefore) {
 }
 
 }  // namespace
-}  // namespace dutperf::kernel
+}  // namespace dutperf::interposed

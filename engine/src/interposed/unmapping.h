@@ -3,11 +3,11 @@
 
 #include <atomic>
 
-namespace dutperf::kernel {
+namespace dutperf::interposed {
 
 // Called by the thread that unmaps, and returns when nobody reads memory that a driver's thread may
 // take away; none: munmap() asks nobody. Must not allocate.
 using BeforeUnmapping = void (*)() noexcept;
 extern std::atomic<BeforeUnmapping> before_unmapping;
 
-}  // namespace dutperf::kernel
+}  // namespace dutperf::interposed

@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-namespace dutperf::dpdk {
+namespace dutperf::interposed {
 
 // Frames that the driver has handed over so far, and those it got back, modulo 2^32; both are
 // written by the one thread that sends, which alone may ask.
@@ -30,4 +30,4 @@ void expect_rings(uint32_t frames);
 // Those of the socket that was opened since; none: none was.
 XdpRings take_opened_rings();
 
-}  // namespace dutperf::dpdk
+}  // namespace dutperf::interposed
