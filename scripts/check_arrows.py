@@ -1,6 +1,7 @@
 """Checks the engine's arrows.
 
-control -> dataplane -> {dpdk -> {interposed, kernel}, measure, timing, vary -> state} -> net.
+control -> dataplane -> {dpdk -> {interposed, kernel}, measure, timing, vary -> state}
+-> net.
 
 Also fences DPDK: its headers may be included in dpdk/ only. The Python arrows are
 import-linter's (pyproject.toml).
