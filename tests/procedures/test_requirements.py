@@ -11,19 +11,12 @@ from comparison_sample import bounded, latency, rate
 from dutperf.errors import InputError
 from dutperf.model.requirements import bound_in_unit, requirement
 from dutperf.procedures.requirements import Case, judged, junit
-from dutperf.results import CellResult, ResultsFile
+from dutperf.results import CellResult
 from dutperf.results.rate_results import Finding
 
 
 def outcomes(text: str, *cells: CellResult) -> list[str]:
-    results = ResultsFile(
-        procedure="campaign",
-        name="required",
-        created_at="2026-11-29T00:00:00Z",
-        complete=True,
-        cells=list(cells),
-    )
-    return [each.outcome for each in judged([requirement(text)], results)]
+    return [each.outcome for each in judged([requirement(text)], cells)]
 
 
 @pytest.mark.parametrize(

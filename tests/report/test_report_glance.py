@@ -11,6 +11,7 @@ from told_cells import retyped
 
 from dutperf.charts.cells import CellView, finished_cell
 from dutperf.charts.text import NBSP
+from dutperf.report import write_report
 from dutperf.report.page import cells_of
 from dutperf.report.source import Source, read_source
 from dutperf.report.summary import Card, cards_of
@@ -148,3 +149,19 @@ def test_times_that_are_far_apart_have_each_its_own_unit() -> None:
 
 def cards(results: Sequence[CellResult]) -> tuple[CellView, ...]:
     return tuple(finished_cell(each, ()) for each in results)
+
+
+def test_what_was_required_stands_first_and_nonsense_is_left_out(
+    tmp_path: Path,
+) -> None:
+    directory = store(tmp_path / "run", all_sizes(), sample_environment())
+    texts = ["throughput >= 1", "throughput <= 1", "latency <= 1 s", "x", 7, None]
+    testbed = {"name": "bench", "description": "<b>a device</b>"}
+    directory.write_campaign({"testbed": testbed, "require": texts})
+    page = write_report(directory.path).read_text()
+    required = page[page.index('<ul class="required"') :].partition("</ul>")[0]
+    assert required.count("<strong>throughput &gt;= 1: met</strong>") == 7
+    assert required.count("<strong>throughput &lt;= 1: not met</strong>") == 7
+    assert required.count("<strong>latency &lt;= 1 s: cannot tell</strong>") == 1
+    assert required.count("<li") == 15
+    assert page.index('<ul class="required"') < page.index('class="cards')

@@ -162,7 +162,7 @@ class Measured:
         """
         found = self.figures()
         if len(found) > 1:
-            names = [figure_name(each, self.results) for each in found]
+            names = [figure_name(each, self.results.cells) for each in found]
             raise InputError(
                 f"there are {len(found)} figures: {', '.join(names)}",
                 "ask for one cell, or take figures() apart",
@@ -218,7 +218,7 @@ class Measured:
             if outcome != "met":
                 words = f"at {'least' if at_least else 'most'}"
                 short.append(
-                    f"{figure_name(figure, self.results)}: {outcome}: asked for "
+                    f"{figure_name(figure, self.results.cells)}: {outcome}: asked for "
                     f"{words} {in_unit(asked, figure.unit)}, found "
                     f"{found_words(figure)}"
                 )

@@ -191,7 +191,7 @@ def measure(
     )
     if results is None:
         return
-    found = judged([*campaign.requirements, *required], results)
+    found = judged([*campaign.requirements, *required], results.cells)
     show_judged(PatientConsole(stderr=display.as_json), found)
     if display.junit:
         write_atomically(display.junit, _as_junit(asked.name, found))

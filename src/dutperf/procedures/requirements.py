@@ -18,10 +18,9 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from dutperf.catalogue import PROCEDURES
 from dutperf.model.requirements import Requirement
 from dutperf.procedures.side_by_side import known_range
-from dutperf.results import ResultsFile
+from dutperf.results import CellResult
 from dutperf.results.figures import Figure, figures_of, judged_words
 from dutperf.results.units import in_unit
-from dutperf.tables.subject import several_testbeds
 from dutperf.visible import visible
 
 Outcome = Literal["met", "not met", "cannot tell"]
@@ -38,21 +37,21 @@ class Judged:
     found: str
 
 
-def judged(wanted: Sequence[Requirement], results: ResultsFile) -> list[Judged]:
+def judged(wanted: Sequence[Requirement], cells: Sequence[CellResult]) -> list[Judged]:
     """Each requirement of each figure that it is of; of a missing one, too."""
-    return [found for each in wanted for found in _judged(each, results)]
+    return [found for each in wanted for found in _judged(each, cells)]
 
 
-def _judged(wanted: Requirement, results: ResultsFile) -> Iterator[Judged]:
+def _judged(wanted: Requirement, cells: Sequence[CellResult]) -> Iterator[Judged]:
     there = False
-    for cell in results.cells:
+    for cell in cells:
         if cell.procedure != wanted.procedure:
             continue
         for figure in figures_of(cell):
             if figure.name == wanted.figure or (figure.leads and not wanted.figure):
                 there = True
                 outcome = outcome_of(figure, wanted.bound, at_least=wanted.at_least)
-                name = figure_name(figure, results)
+                name = figure_name(figure, cells)
                 yield Judged(wanted, name, outcome, found_words(figure))
     if not there:
         name = PROCEDURES[wanted.procedure].title.lower()
@@ -75,13 +74,14 @@ def _is_known(figure: Figure) -> bool:
     return figure.value is not None and figure.verdict != "invalid" and not is_denied
 
 
-def figure_name(figure: Figure, results: ResultsFile) -> str:
-    """The cell, and which of its figures."""
+def figure_name(figure: Figure, cells: Sequence[CellResult]) -> str:
+    """The cell, one of ``cells``, and which of its figures."""
     of = figure.result
     which = f"{figure.name} {figure.direction}" if figure.unit == "ns" else ""
     load = figure.load_percent
     at_load = "" if load is None else f"at {load:g} % load"
-    at = f"at {of.place}" if of.place and several_testbeds(results) else ""
+    several = len({cell.place for cell in cells}) > 1
+    at = f"at {of.place}" if of.place and several else ""
     return ", ".join(filter(None, (of.id, which, at_load, judged_words(of), at)))
 
 

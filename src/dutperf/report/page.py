@@ -49,6 +49,7 @@ from dutperf.charts.trial_views import (
 from dutperf.errors import InputError
 from dutperf.procedures.measurements import METHODS, result_tables, tables
 from dutperf.procedures.method import Panel
+from dutperf.procedures.requirements import judged
 from dutperf.procedures.side_by_side import side_by_side
 from dutperf.report.source import Source, read_source
 from dutperf.report.summary import cards_of, headline
@@ -301,6 +302,7 @@ def glance_of(source: Source, cells: list[CellView], *, more: str) -> dict[str, 
         "cards": cards_of(cells),
         "trust": trust,
         "light": in_a_sentence(trust, cells),
+        "required": judged(source.campaign.requirements, source.cells),
         "closing": [said for said in told if said not in {row.words for row in trust}],
         "version": __version__,
     }

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from dutperf.errors import InputError
+from dutperf.model.requirements import Requirement, requirement
 from dutperf.results import (
     CellResult,
     Environment,
@@ -58,6 +60,16 @@ class StoredCampaign:
 
     data: Mapping[str, Any]
     text: str
+
+    @property
+    def requirements(self) -> list[Requirement]:
+        """What figures were to be; what is none, was not written by dutperf."""
+        told = self.data.get("require")
+        found = []
+        for text in told if isinstance(told, list) else []:
+            with suppress(InputError):
+                found.append(requirement(str(text)))
+        return found
 
     @property
     def is_quick(self) -> bool:
