@@ -491,6 +491,14 @@ def test_a_run_that_is_resumed_is_held_to_what_it_was_asked_for(run: Run) -> Non
 def test_nothing_is_sent_for_a_requirement_that_nothing_measures(
     run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    for junit, told in ((".", "cannot be a file there"), ("no/x.xml", "a file there")):
+        options = ("--require", "throughput >= 1", "--junit", junit)
+        assert throughput(run, FakeEngine(step(1)), *options) == 2
+        assert told in capsys.readouterr().err
+    assert throughput(run, FakeEngine(step(1)), "--junit", "x.xml") == 2
+    assert "and nothing is" in capsys.readouterr().err
+    dry = ("throughput", "testbed.yaml", "--dry-run", "--require", "latency <= 1 s")
+    assert run(FakeEngine(step(1)), *dry) == 2
     for text, told in (
         ("p99 latency <= 1ms", "nothing here measures it"),
         ("throughput = 5", "requires nothing of a figure"),

@@ -184,6 +184,8 @@ def measure(
     """
     required = [requirement(text) for text in display.require or ()]
     asked = campaign if resume else requiring(campaign, display.require or ())
+    if display.junit:
+        _check_junit(display.junit, [*asked.require, *required])
     results = watched(
         lambda on_event: _run(asked, on_event, kind, output, resume, make_executor),
         _shown(display),
@@ -218,6 +220,19 @@ def measured(
     return watched(
         lambda on_event: _run(campaign, on_event, kind, output, resume), show, display
     )
+
+
+def _check_junit(file: Path, required: Sequence[object]) -> None:
+    """Nothing is measured for a file that cannot be written, or has nothing in it."""
+    if not required:
+        raise InputError(
+            "--junit is for what is required, and nothing is",
+            "add --require, or the key require to the campaign",
+        )
+    if file.is_dir() or not file.absolute().parent.is_dir():
+        raise InputError(
+            f"--junit {file}: cannot be a file there", "make the directory"
+        )
 
 
 def _as_junit(name: str, found: Sequence[Judged]) -> str:

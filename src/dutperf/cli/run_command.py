@@ -57,6 +57,7 @@ from dutperf.config import (
     located,
     with_preset,
 )
+from dutperf.config.campaign import requiring
 from dutperf.config.phase2 import timing_of
 from dutperf.errors import InputError
 from dutperf.model.cell import Cell
@@ -167,7 +168,7 @@ def run_command(
         )
     with located(campaign):
         if dry_run:
-            show_plan(asked, as_json=as_json)
+            show_plan(requiring(asked, require or ()), as_json=as_json)
             return
         measure(
             asked,
@@ -212,7 +213,8 @@ def command_of(name: ProcedureName) -> Callable[..., None]:
             raise NOTHING_STORED
         campaign = campaign_for(spec, testbed, lab, rules, seed, preset)
         if dry_run:
-            show_plan(campaign, as_json=display.as_json)
+            asked = requiring(campaign, display.require or ())
+            show_plan(asked, as_json=display.as_json)
             return
         measure(campaign, kind=procedure.name, output=output, display=display)
 
