@@ -17,7 +17,7 @@ from planning import TESTBED, TRANSLATOR, FakeOpener, campaign, cell, spec
 from dutperf.config import Campaign, PlannedTestbed, Testbed, expand
 from dutperf.config.campaign import LabKeys
 from dutperf.engine.client import ProgressCallback, ignore_progress
-from dutperf.errors import EngineError, InputError
+from dutperf.errors import EngineError, InputError, SetupError
 from dutperf.lab.presence import LabStatus
 from dutperf.model.cell import Cell
 from dutperf.model.traffic import Traffic
@@ -40,6 +40,7 @@ from dutperf.procedures.passport_use import (
     first_load_fps,
     sent_by,
 )
+from dutperf.procedures.stateful.establishing import stateful_of
 from dutperf.protocol.result_messages import Reason, TrialResult, Verdict
 from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.report import write_report
@@ -660,3 +661,33 @@ def test_connections_are_opened_as_fast_as_is_safe() -> None:
     known = Passport(owner=OWNER, entries=[entry_with(opened, safe_rate_fps=1000)])
     assert opened_at_fps(used, known) == 500
     assert opened_at_fps(used.model_copy(update={"ip": 6}), known) == OPENED_AT_FPS
+
+
+def test_a_kind_of_frames_that_cannot_be_reached_costs_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def resolve(
+        _engine: object, _bed: object, cells: list[Cell], _tell: object
+    ) -> None:
+        if cells[0].ip == 6:
+            raise SetupError("2001:2::1 on the left does not answer")
+
+    monkeypatch.setattr(making, "resolve_neighbours", resolve)
+    make = maker(tmp_path, FakeEngine(step(LIMIT_FPS)))
+    four, six = sent_by(cell(ip=[4])), sent_by(cell(ip=[6]))
+    told: list[str] = []
+    passport = make.made(check_loop(loop_of(PLANNED)), [*six, *four], told.append)
+    assert [entry.sent for entry in passport.entries] == four
+    assert "2001:2::1 on the left does not answer" in told[0]
+    with pytest.raises(SetupError, match="does not answer"):
+        make.made(check_loop(loop_of(PLANNED)), six, told.append)
+
+
+def test_connections_are_opened_no_faster_than_the_testbed_allows() -> None:
+    slow = RING.model_copy(update={"max_rate_fps": 2_000})
+    for sent in default_grid([4]):
+        if sent.connections:
+            measured = cell_of(sent, slow, SHORT)
+            assert measured.spec.max_rate_fps == 2_000
+            if not sent.opens:
+                assert stateful_of(measured).phase1_rate == 2_000

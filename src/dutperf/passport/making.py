@@ -13,7 +13,7 @@ from typing import Any
 
 from dutperf import lab
 from dutperf.config import PlannedTestbed, Testbed
-from dutperf.errors import DutperfError
+from dutperf.errors import DutperfError, EngineError, StorageError
 from dutperf.model.cell import Cell
 from dutperf.model.traffic import Traffic
 from dutperf.passport.keeping import (
@@ -123,19 +123,31 @@ class Maker:
     def made(self, loop: Loop, wanted: Sequence[Sent], notify: Notify) -> Passport:
         """Entries of all that is ``wanted``, measured anew; each is kept at once.
 
+        A kind of frames that cannot be measured is told, and costs no other.
+
         Raises:
-            DutperfError: the loop cannot be measured.
+            DutperfError: the loop cannot be measured, or no kind could.
         """
         owner = owner_of(loop)
         made = Passport(owner=owner)
+        failure: DutperfError | None = None
         with self._loop(loop) as measure:
             # Those that open connections first: the others open them as fast.
             for sent in sorted(wanted, key=lambda sent: not sent.opens):
                 kept = load_passport(owner, self.directory)
-                entry = measure(sent, kept)
+                try:
+                    entry = measure(sent, kept)
+                except (EngineError, StorageError):
+                    raise
+                except DutperfError as error:
+                    notify(f"passport: {describe(sent)}: {error.message}")
+                    failure = error
+                    continue
                 save_passport(kept.with_entry(entry), self.directory)
                 made = made.with_entry(entry)
                 notify(told(entry))
+        if failure and not made.entries:
+            raise failure
         return made
 
     @contextmanager

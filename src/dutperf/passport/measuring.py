@@ -19,7 +19,7 @@ from typing import Any
 
 from dutperf import stats
 from dutperf.config import Campaign, Testbed, expand, spec_from
-from dutperf.errors import EngineError
+from dutperf.errors import SetupError
 from dutperf.model.cell import Cell
 from dutperf.procedures.max_rate import max_rate
 from dutperf.procedures.searching import NoUseError, outcome
@@ -101,6 +101,7 @@ def cell_of(
     Raises:
         InputError: they do not fit the loop.
     """
+    most_fps = min(_MOST_FPS, testbed.max_rate_fps or _MOST_FPS)
     keys: dict[str, Any] = {
         "procedure": "connection-rate" if sent.opens else "throughput",
         "ip": [sent.ip],
@@ -115,12 +116,12 @@ def cell_of(
         # Rings have no media that could say what is more than enough.
         asked = {"connections": [sent.connections], "timeout_ms": _WAIT_MS}
         keys |= {"stateful": asked}
-        keys["max_rate_fps"] = _MOST_FPS
+        keys["max_rate_fps"] = most_fps
     if not sent.opens:
         keys["direction"] = [sent.direction]
         keys |= {"trial_duration_s": pace.trial_s, "residual_wait_s": _WAIT_MS / 1000}
     if sent.connections is not None and not sent.opens:
-        keys["stateful"]["phase1_rate"] = opened_at_fps
+        keys["stateful"]["phase1_rate"] = min(opened_at_fps, most_fps)
     campaign = Campaign(
         name="passport", testbed=[testbed], procedures=[spec_from(keys, "passport")]
     )
@@ -256,7 +257,7 @@ class EntryMeasuring:
             return test.opened(stateful_of(self.cell), rate_fps).last
         except NoUseError:
             told = [reason.message for reason in test.troubles.at(rate_fps)]
-            raise EngineError(
+            raise SetupError(
                 f"no connections without a device: {'; '.join(told[:1])}"
             ) from None
 
