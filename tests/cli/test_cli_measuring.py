@@ -522,3 +522,16 @@ def test_a_percentile_that_is_required_is_measured(
     )
     measures = json.loads(Path("run/results.json").read_text())["cells"][0]["measures"]
     assert {each["name"] for each in measures} == {"TL", "WCL", "p99"}
+
+
+def test_percentiles_that_are_nearly_alike_have_names_of_their_own(run: Run) -> None:
+    options = ("--quick", "--rate", "1000", "--ip", "4", "--output", "run")
+    close = ("--percentile", "99.99999,99.99998,1", "--require", "p99.99999 <= 1 s")
+    both = ("--require", "p1 latency >= 1 ns", "--require", "p1 latency <= 1 s")
+    assert (
+        run(FakeEngine(perfect()), "latency", "testbed.yaml", *options, *close, *both)
+        == 0
+    )
+    measures = json.loads(Path("run/results.json").read_text())["cells"][0]["measures"]
+    names = {each["name"] for each in measures}
+    assert names == {"TL", "WCL", "p99.99999", "p99.99998", "p1"}

@@ -87,7 +87,7 @@ def _percentile(percent: float) -> Quantity:
     """That was asked for, of the tags."""
     share = Fraction(str(percent)) / 100
     return Quantity(
-        f"p{percent:g}",
+        f"p{percent:.12g}",
         lambda stream: _of_tags(stream, lambda v: formulas.percentile(v, share)),
         "rare",
     )

@@ -277,7 +277,11 @@ def requiring(campaign: Campaign, texts: Sequence[str]) -> Campaign:
         "require": [*campaign.require, *texts],
         "procedures": [
             spec.model_copy(
-                update={"percentiles": distinct([*spec.percentiles, *percentiles])}
+                update={
+                    "percentiles": list(
+                        dict.fromkeys([*spec.percentiles, *percentiles])
+                    )
+                }
             )
             if isinstance(spec, LatencySpec) and not spec.rfc2544_latency
             else spec
@@ -298,7 +302,7 @@ def _measures(spec: ProcedureSpec, wanted: Requirement) -> bool:
         return False
     if isinstance(spec, LatencySpec):
         others = () if spec.rfc2544_latency else ("TL", "WCL")
-        known = ("", *others, *(f"p{each:g}" for each in spec.percentiles))
+        known = ("", *others, *(f"p{each:.12g}" for each in spec.percentiles))
         return wanted.figure in known
     return True
 

@@ -15,7 +15,7 @@ from dutperf.model.fields import written_number
 
 _FORM = re.compile(r"(.*?)(>=|<=|\bat least\b|\bat most\b)(.*)", re.DOTALL)
 _BOUND = re.compile(r"([-+0-9.,_]+(?:[eE][-+]?\d+)?)\s*([kMG]?)\s*(.*)", re.DOTALL)
-_PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d{1,3})?)(?: latency)?", re.IGNORECASE)
+_PERCENTILE = re.compile(r"p(\d{1,2}(?:\.\d{1,6})?)(?: latency)?", re.IGNORECASE)
 _TIMES_NS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 _CALLED: dict[Unit, tuple[str, ...]] = {
     "fps": ("fps", "pps", "frames/s"),

@@ -332,8 +332,8 @@ def _percentile(percent: float) -> Quantity:
             lambda delays: stats.percentile(delays, share.numerator, share.denominator),
         )
 
-    words = f"{percent:g}th percentile of the delays of tags"
-    return Quantity(f"p{percent:g}", words, read, share_of_ns=rare_share_ns)
+    words = f"percentile {percent:.12g} of the delays of tags"
+    return Quantity(f"p{percent:.12g}", words, read, share_of_ns=rare_share_ns)
 
 
 # Packet delay variation (RFC 8219 7.3.1): how far the delays of a stream spread.
