@@ -6,12 +6,13 @@ import random
 from xml.etree.ElementTree import fromstring
 
 import pytest
-from comparison_sample import bounded, latency, rate
+from comparison_sample import bounded, latency, loss, rate
 
 from dutperf.errors import InputError
 from dutperf.model.requirements import bound_in_unit, requirement
 from dutperf.procedures.requirements import Case, judged, junit
 from dutperf.results import CellResult
+from dutperf.results.details import MeasuredValue
 from dutperf.results.rate_results import Finding
 
 
@@ -179,3 +180,16 @@ def test_an_interval_says_so_in_one_run_of_forty_at_most() -> None:
     cells = [rate(*(draw.gauss(100_000, 1_000) for _ in range(20))) for _ in range(200)]
     met = sum(outcomes("throughput >= 100k", cell) == ["met"] for cell in cells)
     assert met <= 200 / 40 + 3 * (200 / 40) ** 0.5
+
+
+def test_zero_is_a_figure_and_the_bound_itself_is_met() -> None:
+    assert outcomes("throughput >= 1k", rate(0)) == ["not met"]
+    assert outcomes("throughput >= 0", rate(0)) == ["met"]
+    assert outcomes("frame loss <= 0%", loss(0, 0, 0)) == ["met"]
+    assert outcomes("frame loss <= 0%", loss(0, 0, 0.001)) == ["cannot tell"]
+    assert outcomes("frame loss <= 0%", loss(0.001)) == ["not met"]
+
+
+def test_a_delay_that_is_infinite_is_never_short_enough() -> None:
+    lost = latency({"TL": [MeasuredValue(value=None, absent="lost")] * 3})
+    assert set(outcomes("TL <= 1s", lost)) == {"not met"}
