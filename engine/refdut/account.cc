@@ -73,6 +73,8 @@ Json Durations::to_json() const {
 void DirectionAccount::reset() {
   classes_ = {};
   for (Durations& durations : residence_) durations.reset();
+  witnessed_ = {};
+  readings = {};
   own_error_.reset();
   poll_gap_.reset();
   next_expected_ = {};
@@ -113,6 +115,7 @@ void DirectionAccount::leave(const Departure& departure) {
   }
   ++counts.left;
   residence_[departure.background].record(departure.residence_ns);
+  witnessed_[departure.background].add(departure.witnessed_ns);
   own_error_.record(departure.late_ns);
   counts.delayed += departure.delayed;
   counts.pieces.frames += departure.in_pieces;
@@ -152,6 +155,9 @@ Json DirectionAccount::to_json(Detail detail) const {
   if (detail == Detail::kCounts) return json;
   json["foreground"]["residence_ns"] = residence_[0].to_json();
   json["background"]["residence_ns"] = residence_[1].to_json();
+  json["foreground"]["witnessed"] = witnessed_[0].to_json();
+  json["background"]["witnessed"] = witnessed_[1].to_json();
+  json["readings"] = readings.to_json();
   json["own_error_ns"] = own_error_.to_json();
   json["poll_gap_ns"] = poll_gap_.to_json();
   Json losses = Json::array();

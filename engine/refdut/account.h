@@ -16,6 +16,7 @@
 #include "measure/histogram.h"
 #include "ports.h"
 #include "servers.h"
+#include "witness.h"
 
 namespace dutperf::refdut {
 
@@ -151,7 +152,8 @@ class DirectionAccount {
     Damage damage = Damage::kPayload;
     uint64_t sequence = 0;
     uint64_t residence_ns = 0;
-    uint64_t late_ns = 0;  // after it was due
+    uint64_t late_ns = 0;       // after it was due
+    uint64_t witnessed_ns = 0;  // as residence_ns, by another clock
   };
   void leave(const Departure& departure);
 
@@ -169,6 +171,7 @@ class DirectionAccount {
   // Frames were found at the port `ns` after it had last been looked at.
   void look(uint64_t ns) { poll_gap_.record(ns); }
 
+  PlainReadings readings;
   std::vector<RuleCount> rules;
   std::vector<QueueCount> queues;  // empty where there is one
   uint64_t pieces_reached = 0;     // that came to the link, to leave or to be lost
@@ -178,6 +181,7 @@ class DirectionAccount {
  private:
   std::array<ClassCounts, 2> classes_{};
   std::array<Durations, 2> residence_;
+  std::array<WitnessedTimes, 2> witnessed_;
   Durations own_error_;
   Durations poll_gap_;
   static constexpr uint8_t bit(uint64_t number) { return static_cast<uint8_t>(1U << number); }

@@ -105,6 +105,24 @@ class TheDevice : public ::testing::Test {
   Device<FakeIo> device_{io_, kOwn, kRoom};
 };
 
+// The tester's clock may be wrong without either side's seeing it: both calibrate it alike.
+TEST_F(TheDevice, TellsResidenceByAClockOfItsOwn) {
+  configure(R"({"forward": {"rules": [{"every": 1, "do": {"delay_ns": 5000}}]}})");
+  io_.raw_clock_ns = 70'000;
+  io_.arriving[0].push_back(frame(0));
+  device_.step();
+  io_.clock_ns += 5000;
+  io_.raw_clock_ns = 76'000;
+  device_.step();
+  const Json forward = device_.report()["trials"][0]["forward"];
+  EXPECT_EQ(forward["foreground"]["residence_ns"]["sum"], 5000);
+  EXPECT_EQ(forward["foreground"]["witnessed"]["sum_ns"], 6000);
+  EXPECT_EQ(forward["foreground"]["witnessed"]["frames"], 1);
+  EXPECT_EQ(forward["background"]["witnessed"]["frames"], 0);
+  EXPECT_EQ(forward["readings"]["read"], 1);
+  EXPECT_EQ(forward["readings"]["wrong_sums"], 0);
+}
+
 TEST_F(TheDevice, IsAWireBeforeItIsToldAnything) {
   device_.configure({});
   const Bytes stranger(60, 7);

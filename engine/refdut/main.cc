@@ -163,6 +163,7 @@ class DpdkIo {
   uint32_t transmit(size_t port, Frame* frames, uint32_t count) const {
     return ports_[port]->tx().send(frames, count);
   }
+  static uint64_t raw_ns() { return dutperf::refdut::monotonic_raw_ns(); }
   uint64_t now_ns() const { return clock_.to_ns(dutperf::timing::read_tsc() - start_tsc_); }
 
  private:

@@ -18,7 +18,7 @@
 //   Frame share(Frame)                 a second reference, freed apart
 //   void free(Frame)
 //   uint32_t transmit(size_t port, Frame*, uint32_t)   how many the port took; its port_index()
-//   uint64_t now_ns()
+//   uint64_t now_ns(), raw_ns()        by the tester's clock, and by another (witness.h)
 #pragma once
 
 #include <algorithm>
@@ -101,6 +101,9 @@ class Path {
     }
     if (parked_ > 0) release_overtaken(now_ns);
   }
+
+  // What arrives from now on has come at that time.
+  void witness(uint64_t raw_ns) { arrival_raw_ns_ = raw_ns; }
 
   // How many frames may be fetched from the ports now.
   uint64_t room(uint64_t now_ns) { return servers_.room(now_ns); }
@@ -190,6 +193,7 @@ class Path {
   TrialAccount& recognise(Frame frame, const net::WireTag& tag, uint64_t now_ns, Waiting& waiting) {
     waiting.frame = frame;
     waiting.arrival_ns = now_ns;
+    waiting.arrival_raw_ns = arrival_raw_ns_;
     waiting.stream = tag.stream;
     waiting.background = (tag.flags & net::kTagFlagBackground) != 0;
     waiting.sequence = tag.sequence();
@@ -199,6 +203,8 @@ class Path {
     waiting.run = trial.run;
     trial.last_ns = now_ns;
     trial.directions[direction_].see(waiting.way.in, seen);
+    trial.directions[direction_].readings.look(io_.bytes(frame), io_.size(frame), seen.trial,
+                                               seen.stream, seen.sequence);
     return trial;
   }
 
@@ -424,7 +430,7 @@ class Path {
                                                               : Displacement::kLess;
   }
 
-  void account_departure(const Waiting& waiting, uint64_t now_ns) {
+  void account_departure(const Waiting& waiting, uint64_t now_ns, uint64_t raw_ns) {
     if (waiting.piece != Piece::kNone && !account_piece(waiting, now_ns)) [[unlikely]] {
       return;
     }
@@ -436,7 +442,8 @@ class Path {
     trial->directions[direction_].leave(
         {waiting.stream, waiting.way.in, waiting.way.out, waiting.background, waiting.copy,
          waiting.delay_ns > 0, waiting.piece != Piece::kNone, displacement, waiting.corrupted,
-         waiting.damage, waiting.sequence, now_ns - waiting.arrival_ns, now_ns - waiting.due_ns});
+         waiting.damage, waiting.sequence, now_ns - waiting.arrival_ns, now_ns - waiting.due_ns,
+         raw_ns - waiting.arrival_raw_ns});
   }
 
   // Whether its frame has left with it. One that lacks a piece is lost with the last of the others.
@@ -458,7 +465,8 @@ class Path {
     const uint32_t sent =
         io_.transmit(port_index(1U - direction_, number), outbox.frames(), outbox.size());
     const uint64_t now_ns = io_.now_ns();
-    for (uint32_t i = 0; i < sent; ++i) account_departure(outbox[i], now_ns);
+    const uint64_t raw_ns = sent > 0 ? io_.raw_ns() : 0;
+    for (uint32_t i = 0; i < sent; ++i) account_departure(outbox[i], now_ns, raw_ns);
     outbox.remove(sent);
     if (outbox.size() > 0 && now_ns > outbox[0].due_ns + kPatienceNs) give_up(outbox, now_ns);
   }
@@ -490,6 +498,7 @@ class Path {
   std::optional<Fragments> fragments_;
   std::array<Outbox, kPairs> outboxes_;  // by the number of the port
   uint64_t configured_ns_ = 0;
+  uint64_t arrival_raw_ns_ = 0;
   uint64_t run_ = 0;
   uint64_t served_in_order_ = 0;  // frames that no rule displaced, of all trials
   uint64_t left_in_order_ = 0;

@@ -24,6 +24,7 @@ struct Waiting {
   Frame frame{};
   uint64_t run = 0;  // 0: not a test frame
   uint64_t arrival_ns = 0;
+  uint64_t arrival_raw_ns = 0;  // by the witness's clock
   uint64_t due_ns = 0;
   uint64_t sequence = 0;
   uint64_t delay_ns = 0;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from operator import add
 from pathlib import Path
@@ -17,7 +18,7 @@ from simulated_answer import (
 )
 
 from dutperf.errors import EngineError, InputError
-from dutperf.lab.refdut_socket import TrialAccount
+from dutperf.lab.refdut_socket import DirectionAccount, TrialAccount
 from dutperf.simulation.fake_engine import (
     Dut,
     buffered,
@@ -83,6 +84,49 @@ def test_a_rate_that_is_off_by_three_percent_is_missed(
     assert row.worst_percent == pytest.approx(100 * (share - 1), abs=0.5)
     assert row.contradictions
     assert len(row.pairs) == 2, "and no repeat is left out"
+
+
+def _slow_clock(account: DirectionAccount) -> DirectionAccount:
+    """Both sides' clock goes at half the kernel's speed."""
+    by = account.foreground.witnessed
+    twice = {name: 2 * getattr(by, name) for name in ("sum_ns", "least_ns", "most_ns")}
+    seen = account.foreground.model_copy(
+        update={"witnessed": by.model_copy(update=twice)}
+    )
+    return account.model_copy(update={"foreground": seen})
+
+
+def _read_otherwise(key: str) -> Callable[[DirectionAccount], DirectionAccount]:
+    def change(account: DirectionAccount) -> DirectionAccount:
+        readings = account.readings.model_copy(update={key: 1})
+        return account.model_copy(update={"readings": readings})
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (_slow_clock, "least residence 200,000 ns, by the kernel's clock 400,000 ns"),
+        (_slow_clock, "delays of 200,"),
+        (_read_otherwise("wrong_sums"), "have wrong checksums"),
+        (_read_otherwise("other_tags"), "have another tag than was read"),
+        (_read_otherwise("unreadable"), "are no plain UDP packets"),
+    ],
+)
+def test_a_mistake_that_tester_and_device_share_is_seen_by_the_witness(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[DirectionAccount], DirectionAccount],
+    words: str,
+) -> None:
+    told = SimulatedAnswer.direction
+    monkeypatch.setattr(
+        SimulatedAnswer, "direction", lambda *given: change(told(*given))
+    )
+    (row,) = rows_of(service(), tmp_path, truth=served(), found=served())
+    assert row.verdict == "MISSED"
+    assert any(words in each for each in row.contradictions)
 
 
 def test_a_device_is_as_fast_as_in_its_best_overload() -> None:

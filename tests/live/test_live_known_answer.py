@@ -6,6 +6,7 @@ over a grid of behaviours; where arithmetic knows the answer as well, with that.
 
 from __future__ import annotations
 
+import math
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -305,6 +306,20 @@ def test_residence_times_are_at_least_what_was_told(bench: Bench) -> None:
     assert lowest(residence) < 50 * MS
     _, account = bench.measure(forward({"do": {"delay_ns": 7 * MS}}))
     assert lowest(account.forward.foreground.residence_ns) >= 7 * MS
+
+
+def test_the_kernels_clock_and_plain_readings_say_the_same(bench: Bench) -> None:
+    """Tester and device share a clock, a checksum and a tag; these are another's."""
+    _, account = bench.measure(forward({"do": {"delay_ns": 200 * MS}}))
+    told = account.forward
+    by = told.foreground.witnessed
+    assert by.frames == told.foreground.left == FRAMES
+    least_ns = lowest(told.foreground.residence_ns)
+    assert least_ns * 0.999 <= by.least_ns <= least_ns * 1.001 + 5000
+    assert by.sum_ns >= told.foreground.residence_ns.sum * 0.999
+    readings = told.readings
+    assert readings.read == math.ceil(FRAMES / 64)
+    assert (readings.unreadable, readings.wrong_sums, readings.other_tags) == (0, 0, 0)
 
 
 def test_a_second_of_delay_for_every_10th_frame_at_100_000_fps_fits(

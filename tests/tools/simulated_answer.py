@@ -21,8 +21,10 @@ from dutperf.lab.refdut_socket import (
     DeviceLossRun,
     DirectionAccount,
     Durations,
+    PlainReadings,
     Report,
     TrialAccount,
+    WitnessedTimes,
 )
 from dutperf.protocol.base import DirectionName
 from dutperf.protocol.result_messages import DirectionResult, TrialResult
@@ -123,7 +125,7 @@ class SimulatedAnswer:
         rates = {d.name: d.rate_fps for d in request.directions}
 
         def of(name: DirectionName) -> DirectionAccount:
-            return self._direction(by_name.get(name), rates.get(name, 0))
+            return self.direction(by_name.get(name), rates.get(name, 0))
 
         lasted = [(d.streams[0].sent - 1) / rates[d.name] for d in result.directions]
         return TrialAccount(
@@ -134,9 +136,10 @@ class SimulatedAnswer:
             reverse=of("reverse"),
         )
 
-    def _direction(
+    def direction(
         self, direction: DirectionResult | None, rate_fps: int
     ) -> DirectionAccount:
+        """What is told of one."""
         seen = direction.streams[0].sent if direction else 0
         left = self._forwards(rate_fps, seen) if seen else 0
         return direction_account(seen, left, self._delay_ns)
@@ -150,6 +153,9 @@ def direction_account(seen: int, left: int, delay_ns: int = 0) -> DirectionAccou
     return DirectionAccount(
         foreground=_frames(seen, left, delay_ns),
         background=_frames(0, 0, 0),
+        readings=PlainReadings(
+            read=seen // 64, unreadable=0, wrong_sums=0, other_tags=0
+        ),
         own_error_ns=all_took(10, left),
         poll_gap_ns=all_took(20, left),
         rules=(),
@@ -176,6 +182,9 @@ def _frames(seen: int, left: int, delay_ns: int) -> ClassAccount:
         failed_no_buffer=0,
         failed_refused=0,
         residence_ns=all_took(delay_ns, left),
+        witnessed=WitnessedTimes(
+            frames=left, sum_ns=left * delay_ns, least_ns=delay_ns, most_ns=delay_ns
+        ),
     )
 
 

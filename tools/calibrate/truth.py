@@ -13,9 +13,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dutperf import stats
-from dutperf.lab.refdut_socket import ClassAccount, Durations, NatAccount, TrialAccount
+from dutperf.lab.refdut_socket import (
+    ClassAccount,
+    DirectionAccount,
+    Durations,
+    NatAccount,
+    TrialAccount,
+)
 from dutperf.protocol.base import DirectionName
-from dutperf.protocol.result_messages import TrialResult
+from dutperf.protocol.result_messages import DirectionResult, TrialResult
 from dutperf.results import TrialRecord
 from tools.calibrate.model import Figure, Point
 
@@ -23,6 +29,10 @@ Buckets = Sequence[tuple[int, int, int]]
 _S = 1_000_000_000
 _BUCKETS = 1000
 """Values of one bucket of a histogram differ by a thousandth at most."""
+_CLOCK_SHARE = 1e-3
+"""How far two clocks of one machine may be apart, whatever calibrated the one."""
+_READING_NS = 5000
+"""Between two readings of clocks, where nothing comes in between."""
 _DIRECTIONS: tuple[DirectionName, DirectionName] = ("forward", "reverse")
 
 
@@ -102,6 +112,64 @@ def contradictions(witnessed: Witnessed) -> Iterator[str]:
                     f"trial {witnessed.record.number}, {direction.name}: {name} "
                     f"{mine:,}, by the device {its:,}"
                 )
+    for words in _by_witness(witnessed.record.result, witnessed.account):
+        yield f"trial {witnessed.record.number}, {words}"
+
+
+def _by_witness(result: TrialResult, account: TrialAccount) -> Iterator[str]:
+    """Where what both sides share is wrong, by what the device reads without it.
+
+    Clock, histograms, checksums and tags are the same code in tester and device: a
+    mistake in them cancels in all other comparisons. Here each delay of the tester's
+    has to be as long as the frame was in the device by the kernel's clock.
+    """
+    for direction in result.directions:
+        told = account.directions[direction.name]
+        read = told.readings
+        for count, what in (
+            (read.unreadable, "are no plain UDP packets"),
+            (read.wrong_sums, "have wrong checksums"),
+            (read.other_tags, "have another tag than was read"),
+        ):
+            if count:
+                total = read.read + read.unreadable
+                yield f"{direction.name}: {count:,} of {total:,} frames read {what}"
+        for own in told.classes:
+            by = own.witnessed
+            if by.frames != own.left:
+                yield f"{direction.name}: {own.left:,} left, {by.frames:,} were timed"
+            least_ns = own.residence_ns.min or 0
+            if by.frames and not _agree(by.least_ns, least_ns):
+                yield (
+                    f"{direction.name}: least residence {least_ns:,} ns, by the "
+                    f"kernel's clock {by.least_ns:,} ns"
+                )
+        yield from _shorter_delays(direction, told)
+
+
+def _agree(witnessed_ns: int, ns: int) -> bool:
+    """The other clock is read first and last: its time may be longer, by a reading."""
+    apart_ns = ns * _CLOCK_SHARE
+    return ns - apart_ns <= witnessed_ns <= ns + apart_ns + _READING_NS
+
+
+def _shorter_delays(
+    direction: DirectionResult, told: DirectionAccount
+) -> Iterator[str]:
+    """No frame arrives sooner than it leaves the device; where all of them arrived."""
+    delays = [s.delay_ns for s in direction.streams if s.delay_ns.count]
+    times = [c.witnessed for c in told.classes]
+    frames = sum(by.frames for by in times)
+    copies = any(c.copies_left for c in told.classes)
+    if not frames or copies or frames != sum(delay.count for delay in delays):
+        return
+    most_ns = sum(high * n for delay in delays for _, high, n in delay.buckets)
+    kept_ns = sum(by.sum_ns for by in times)
+    if most_ns < kept_ns * (1 - _CLOCK_SHARE) - frames * _READING_NS:
+        yield (
+            f"{direction.name}: delays of {most_ns / frames:,.0f} ns on average, and "
+            f"frames were in the device for {kept_ns / frames:,.0f} ns"
+        )
 
 
 def _by_class(*classes: ClassAccount) -> Counts:

@@ -41,6 +41,7 @@ class FakeIo {
   };
 
   uint64_t clock_ns = 1'000'000;
+  std::optional<uint64_t> raw_clock_ns;  // none: goes as the other one
   size_t hold_room = SIZE_MAX;
   size_t most_frame_bytes = 2048;
   bool ports_refuse = false;
@@ -80,6 +81,7 @@ class FakeIo {
     if (--frame->owners == 0) held_ -= frame->held;
   }
   uint64_t now_ns() const { return clock_ns; }
+  uint64_t raw_ns() const { return raw_clock_ns ? *raw_clock_ns : clock_ns + 7; }
 
   uint32_t receive(size_t port, Frame* frames, uint32_t limit) {
     uint32_t count = 0;

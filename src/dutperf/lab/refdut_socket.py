@@ -104,6 +104,29 @@ class Durations(_Stored):
     buckets: tuple[tuple[int, int, int], ...]
 
 
+class WitnessedTimes(_Stored):
+    """How long frames were in the device, by CLOCK_MONOTONIC_RAW: exact sums."""
+
+    frames: int
+    sum_ns: int
+    least_ns: int
+    most_ns: int
+
+
+class PlainReadings(_Stored):
+    """Frames that the device also read byte by byte, one in 64, without shared code.
+
+    Attributes:
+        wrong_sums: whose checksums did not hold.
+        other_tags: in which another number or stream stood than the shared code read.
+    """
+
+    read: int
+    unreadable: int
+    wrong_sums: int
+    other_tags: int
+
+
 class PieceAccount(_Stored):
     """Of the frames that left in pieces.
 
@@ -134,6 +157,7 @@ class ClassAccount(_Stored):
         failed_no_buffer: lost for want of buffers; nobody told the device to.
         failed_refused: the port did not take them.
         residence_ns: of each frame, from arrival to departure.
+        witnessed: the same by another clock.
     """
 
     seen: int
@@ -155,6 +179,7 @@ class ClassAccount(_Stored):
     failed_no_buffer: int
     failed_refused: int
     residence_ns: Durations
+    witnessed: WitnessedTimes
 
     @property
     def failures(self) -> int:
@@ -199,6 +224,7 @@ class DirectionAccount(_Stored):
 
     foreground: ClassAccount
     background: ClassAccount
+    readings: PlainReadings
     own_error_ns: Durations
     poll_gap_ns: Durations
     rules: tuple[RuleAccount, ...]
