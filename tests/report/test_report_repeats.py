@@ -53,6 +53,8 @@ def test_two_modes_have_no_number_in_the_headline_but_their_evidence() -> None:
     assert Card((cell, cell)).each[0][1] == cell.badge.label
     assert Card((cell,)).remarks == [(sentence(DOUBTS["modes"]), "")]
     assert cell.doubt == "no single figure"
+    assert cell.sum_fps is None
+    assert cell.wire == {}
 
 
 def test_what_denies_a_figure_stands_first() -> None:
@@ -66,7 +68,7 @@ def test_what_denies_a_figure_stands_first() -> None:
 def test_drift_and_instability_have_words_of_their_own() -> None:
     kinds: dict[FindingKind, str] = {
         "shift": "No single figure",
-        "drift": "No settled figure",
+        "drift": "No stable figure",
         "unstable": "Too unstable",
     }
     for kind, words in kinds.items():

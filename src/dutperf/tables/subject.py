@@ -51,7 +51,7 @@ DOUBTS: dict[FindingKind, str] = {
     "contradiction": "contradicted",
     "modes": "no single figure",
     "shift": "no single figure",
-    "drift": "no settled figure",
+    "drift": "no stable figure",
     "unstable": "too unstable",
 }
 """Kinds of findings that leave no figure for all repeats, in three words."""
@@ -343,8 +343,8 @@ class Subject:
 
     @property
     def rate_fps(self) -> float | None:
-        """The throughput, if this is one and it is valid."""
-        return self.median if self.family == "rate search" else None
+        """The throughput, if this is one and its repeats agree on it."""
+        return self.median if self.family == "rate search" and not self.doubt else None
 
     @property
     def sum_fps(self) -> float | None:
