@@ -71,10 +71,12 @@ def test_results_directories_are_completed() -> None:
 
 def test_other_shells_get_what_typers_scripts_expect() -> None:
     told = "\n".join(completed("dutperf run --dry", "zsh"))
-    assert told.startswith('_arguments \'*: :(("--dry-run":"print cells, trials and')
+    assert told.startswith(
+        '_arguments \'*: :(("--dry-run":"print test cases, trials and'
+    )
     assert completed("dutperf no-such", "zsh") == ["_files"]
     (line,) = completed("dutperf run --dry", "fish")
-    assert line.startswith("--dry-run\tprint cells")
+    assert line.startswith("--dry-run\tprint test cases")
 
 
 def test_a_directory_of_somebody_else_is_no_command_for_the_shell() -> None:

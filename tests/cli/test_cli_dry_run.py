@@ -56,7 +56,7 @@ def test_it_shows_cells_trials_and_time_and_leaves_nothing(
     assert duration in ("6 min", "7 min", "8 min")  # half of them end early
     alike = next(line for line in out.splitlines() if "throughput-ip6-84-both" in line)
     assert alike.split("│")[2:] == row.split("│")[2:]
-    assert "3 cells, " in out.splitlines()[-1]
+    assert "3 test cases, " in out.splitlines()[-1]
     assert "50 % of the maximum rate" in out.splitlines()[-1]
     assert [path.name for path in tmp_path.iterdir()] == ["campaign.yaml"]
 
@@ -167,8 +167,8 @@ def test_several_labs_are_measured_one_after_another(
     labs = ("--lab", "linux-router", "--lab", "tayga-siit")
     assert app.run(["throughput", *labs, "--dry-run"]) == 0
     out = capsys.readouterr().out
-    assert "lab linux-router: 2 cells" in out
-    assert "lab tayga-siit: 1 cell" in out
+    assert "lab linux-router: 2 test cases" in out
+    assert "lab tayga-siit: 1 test case" in out
 
 
 @pytest.mark.parametrize(

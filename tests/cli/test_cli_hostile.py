@@ -129,7 +129,7 @@ def test_a_run_while_it_lasts() -> None:
     ):
         terminal.on_event(event)
     told = screen.told()
-    assert f"notice: {SHOWN}\n{SHOWN}: 2 cells\n" in told
+    assert f"notice: {SHOWN}\n{SHOWN}: 2 test cases\n" in told
     assert f"({SHOWN})" in told
     assert f"ended with exit code 2: first / {SHOWN}" in told
 

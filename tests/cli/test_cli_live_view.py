@@ -158,15 +158,15 @@ def test_time_to_go_is_that_of_the_cell_and_of_all_cells(tmp_path: Path) -> None
     state = after(begin, cells[0], clock=clock)
     whole = told(state)
     found = re.search(
-        r"this cell: 0 s so far, about (\d+) min to go; all cells: about (\d+) min to",
+        r"this one: 0 s so far, about (\d+) min to go; all: about (\d+) min to",
         whole,
     )
     assert found
     assert int(found[2]) == pytest.approx(2 * int(found[1]), abs=1)
     clock.now_s += 10_000
-    assert re.search("almost done; all cells: about [0-9]+ min to go", told(state))
+    assert re.search("almost done; all: about [0-9]+ min to go", told(state))
     state.on_event(cells[1])
-    assert "all cells" not in told(state)
+    assert "; all:" not in told(state)
 
 
 def minutes_to_go(state: CellState) -> int:
@@ -213,7 +213,9 @@ def test_before_the_first_cell_there_is_a_sign(tmp_path: Path) -> None:
     clock = Clock()
     state = after(RunStarted(tmp_path, (started.cell,)), clock=clock)
     clock.now_s += 30
-    assert re.match("  getting ready: 30 s so far; then all cells: about", told(state))
+    assert re.match(
+        "  getting ready: 30 s so far; then all test cases: about", told(state)
+    )
 
 
 def test_without_an_estimate_only_the_time_so_far_is_told() -> None:

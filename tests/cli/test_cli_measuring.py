@@ -106,7 +106,7 @@ def test_deviations_are_counted_and_on_request_listed(
     told = "deviation from RFC 2544 24 (SHOULD): trial duration of at least 60 s: 1 s"
     throughput(run, FakeEngine(step(250_000)), "--trial-duration", "1")
     out = capsys.readouterr().out
-    assert "short trials (1 s), 1 repeat: not RFC results; --deviations lists 2" in out
+    assert "1 repeat: exploratory, not RFC results; --deviations lists 2" in out
     assert told not in out
     more = ("--trial-duration", "1", "--deviations", "--output", "other")
     throughput(run, FakeEngine(step(250_000)), *more)

@@ -208,7 +208,7 @@ def test_the_plan_is_grouped_by_testbed(capsys: pytest.CaptureFixture[str]) -> N
     rows = [n for n, line in enumerate(lines) if "@tayga-siit" in line]
     assert rows
     assert min(rows) > heads[1]
-    assert "10 cells" in lines[heads[0]]
+    assert "10 test cases" in lines[heads[0]]
 
 
 def test_the_plan_as_json_names_testbeds(capsys: pytest.CaptureFixture[str]) -> None:

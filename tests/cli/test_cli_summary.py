@@ -147,7 +147,7 @@ def test_what_holds_for_all_cells_is_said_once() -> None:
         throughput(1, cell_id=name).model_copy(update={"conformance": COMPLIANT})
         for name in ("a", "b")
     ]
-    assert f"all cells: {COMPLIANT.statement}" in shown(*cells)
+    assert f"all test cases: {COMPLIANT.statement}" in shown(*cells)
     assert f"\na: {COMPLIANT.statement}" in shown(*cells[:1])
     other = replace(COMPLIANT, statement="not compliant")
     differing = cells[1].model_copy(update={"conformance": other})

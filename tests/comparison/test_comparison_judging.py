@@ -131,7 +131,7 @@ GOAL = GoalResult(
                     Finding(kind="drift", of="throughput", message="up", unit="fps")
                 ],
             ),
-            "no settled figure",
+            "no stable figure",
         ),
         (_with(rate(*TEN), goals=[GOAL]), "its bounds are irregular"),
         (rate(*TEN, None), "no value"),

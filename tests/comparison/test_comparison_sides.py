@@ -149,7 +149,7 @@ def test_what_happens_within_a_run_is_told_and_no_hindrance() -> None:
     after = [_with(SLOW[0], findings=_found("modes")), *SLOW[1:]]
     found = sides(before, after)
     assert found.outcome == "worse"
-    assert found.why == "A4, A5: no settled figure; B1: no single figure"
+    assert found.why == "A4, A5: no stable figure; B1: no single figure"
     (alone,) = compared([before[3]], [after[1]]).figures
     assert alone.outcome == "not_compared"
 

@@ -207,7 +207,7 @@ def test_each_kind_of_file_becomes_a_campaign_that_would_run(
     load_campaign(Path(campaign))
     capsys.readouterr()
     assert app.run(["run", campaign, "--dry-run"]) == 0
-    assert "1 cell, " in capsys.readouterr().out
+    assert "1 test case, " in capsys.readouterr().out
 
 
 def test_the_command_writes_both_files_and_overwrites_none(

@@ -82,7 +82,7 @@ def test_a_trial_in_which_others_had_the_devices_cpu_tells_nothing(
 ) -> None:
     watch = Watch(taken_ns=900_000_000)
     text = printed(measured(FakeEngine(lossy(100_000)), request(tmp_path), watch))
-    assert "invalid: others had the device's CPU for 900 ms" in text
+    assert "invalid: other programs used the device's CPU for 900 ms" in text
     assert "the trial is worth repeating" in text
     assert "frames sent" not in text
     passed = measured(FakeEngine(perfect()), request(tmp_path), watch)

@@ -114,7 +114,7 @@ def test_connections_are_a_matter_of_rfc_9693(
         (
             {},
             {"device": {**FACTS, "cpu": None, "memory": None}},
-            ("RFC 9693 6", "not told: cpu, memory", "SHOULD"),
+            ("RFC 9693 6", "not reported: cpu, memory", "SHOULD"),
         ),
         (
             {},
@@ -193,7 +193,11 @@ def test_by_the_book_nothing_is_listed() -> None:
 @pytest.mark.parametrize(
     ("changes", "testbed", "told"),
     [
-        ({"repeats": 1}, {}, "a look, not a result of RFC 9693 4.5: a single repeat"),
+        (
+            {"repeats": 1},
+            {},
+            "exploratory run, not a result by RFC 9693 4.5: a single repeat",
+        ),
         ({}, {"translates": False}, "another measure than that of RFC 9693 4.5: the "),
     ],
 )
@@ -220,7 +224,7 @@ def test_phase_2_has_to_keep_what_the_procedure_without_connections_has_to() -> 
     found = said_of_gateway(short)
     assert (found.status, found.statement) == (
         "none",
-        "a look, not a result of RFC 9693 4.7: trials of 1 s",
+        "exploratory run, not a result by RFC 9693 4.7: trials of 1 s",
     )
 
 
@@ -351,7 +355,7 @@ def test_a_lower_bound_is_a_look_and_neither_invalid_nor_compliant(
     found = said(changes, bound=True)
     assert (found.status, found.statement) == (
         "none",
-        f"a look, not a result of RFC 2544 26.1: {why}",
+        f"exploratory run, not a result by RFC 2544 26.1: {why}",
     )
 
 

@@ -72,7 +72,10 @@ def test_each_shortfall_is_named(keys: dict[str, Any], rfc: str, level: str) -> 
 def test_less_before_the_outage_is_a_look() -> None:
     cell = make_cell(**BY_THE_BOOK, trigger_after_s=1)
     said = conformance_of(cell, deviations(cell), valid=True)
-    assert said.statement == "a look, not a result of RFC 6201 4: an outage after 1 s"
+    assert (
+        said.statement
+        == "exploratory run, not a result by RFC 6201 4: an outage after 1 s"
+    )
 
 
 def test_what_it_takes_is_estimated() -> None:

@@ -114,7 +114,7 @@ def test_the_throughput_of_rfc_2544_is_preferred() -> None:
                 {**THROUGHPUT, "loss_tolerance_percent": 0.01},
                 {**THROUGHPUT, "frame_timeout_ms": 10},
             ],
-            "several cells find one: throughput-ip4-64-both-tolerating-0.01percent",
+            "one: throughput-ip4-64-both-tolerating-0.01percent",
         ),
     ],
 )

@@ -107,7 +107,7 @@ def test_each_shortfall_is_named(keys: dict[str, Any], level: str, actual: str) 
 def test_a_hasty_one_is_a_look(keys: dict[str, Any], why: str) -> None:
     cell = make_cell(**{**BY_THE_BOOK, **keys})
     said = conformance_of(cell, deviations(cell), valid=True)
-    assert said.statement == f"a look, not a result of RFC 2544 26.5: {why}"
+    assert said.statement == f"exploratory run, not a result by RFC 2544 26.5: {why}"
 
 
 def test_what_it_takes_is_estimated() -> None:

@@ -583,7 +583,7 @@ def test_terminal_and_report_show_the_share(tmp_path: Path) -> None:
     page = (tmp_path / "run" / "report.html").read_text()
     assert 'data-key="passport"' in page
     assert re.search(r"Tester: 9\d\s?% of 100,000.fps", page)
-    assert "what is safe for the tester" in page
+    assert "its own limit" in page
 
 
 def test_entries_that_are_not_all_there_are_not_used() -> None:

@@ -135,10 +135,10 @@ def test_where_nothing_passed_the_user_is_told_where_to_look(
     ("cause", "actual"),
     [
         ("tester", "the tester could not offer more"),
-        ("disturbed", "others disturbed the test whenever more was tried"),
+        ("disturbed", "other processes disturbed every faster trial"),
         ("held_back", "something behind a port stopped the tester"),
-        ("set", "no more was allowed to be asked for"),
-        ("nominal", "no more than a virtual link's nominal rate is tried"),
+        ("set", "the maximum rate that was set was reached"),
+        ("nominal", "a virtual link's nominal rate was reached"),
     ],
 )
 def test_a_lower_bound_is_a_deviation_that_names_its_cause(

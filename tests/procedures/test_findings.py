@@ -101,7 +101,7 @@ def test_a_repeat_between_the_ends_of_a_shift_is_told() -> None:
 def test_a_drift_says_how_fast() -> None:
     message = rate(*[400_000 - 500 * n for n in range(20)], resolution="100").message
     assert message == (
-        "no settled throughput: it falls from 398,750 fps (median of the first third "
+        "no stable throughput: it falls from 398,750 fps (median of the first third "
         "of repeats) to 391,750 fps (of the last third), 1.8 % over the run, 500 fps a "
         "repeat; p = 8e-19"
     )
@@ -125,14 +125,16 @@ def test_outliers_at_the_begin_ask_for_a_warm_device() -> None:
 def test_too_unstable_is_told_with_the_limit() -> None:
     message = rate(*[360_000 + 4_000 * n for n in (0, 7, 3, 9, 1, 8, 2, 6)]).message
     assert message == (
-        "too unstable to have one throughput: 8 repeats lie 360,000 fps to 396,000 "
-        "fps, 9.5 % of the median apart; more than 5 % is no common value"
+        "no single throughput: the 8 repeats range from 360,000 fps to 396,000 fps, "
+        "9.5 % of the median; at most 5 % may be one value"
     )
 
 
 def test_all_but_the_farthest_of_many_repeats_are_told_of() -> None:
     values = [360_000 + 4_000 * n for n in (0, 9, 3, 8, 1, 7, 2, 6, 5, 4)]
-    assert "one throughput: the middle 8 of 10 repeats lie" in rate(*values).message
+    assert (
+        "single throughput: the middle 8 of 10 repeats range" in rate(*values).message
+    )
 
 
 def test_a_drift_may_rise() -> None:
@@ -277,8 +279,8 @@ def test_upper_bounds_are_told_once_with_the_testers_share(
     (found,) = delay_findings(asked, coarse(usual_ns))
     assert (found.kind, found.of, found.unit) == ("tester", "TL and WCL", "ns")
     assert found.message == (
-        "TL and WCL: upper bounds, as no small part may be the tester's own: up to "
-        f"{most} of 998 in 1000 delays, 200 us of any"
+        f"TL and WCL: up to {most} (99.8 % of frames; 200 us at worst) may be the "
+        "tester's: an upper bound"
     )
     assert found.numbers == {"usual_bound": usual_ns or 200_000, "bound": 200_000}
     assert delay_findings(asked, None) == []

@@ -282,7 +282,7 @@ def test_a_load_that_only_stalls_of_the_tester_spoil_is_a_gap(
     assert result.deviations[-1] == Deviation(
         rfc="RFC 2544 26.3",
         requirement="the loss at every load",
-        actual=f"not told at 80 % (800,000 fps), {attempts} trials: none of them "
+        actual=f"not reported at 80 % (800,000 fps), {attempts} trials: none of them "
         "was valid",
         level="SHOULD",
     )
@@ -325,7 +325,7 @@ def test_a_repeat_that_stalls_spoilt_is_told_beside_the_others(repeats: int) -> 
     assert result.verdict == "pass"
     assert result.median == pytest.approx(20)
     assert result.deviations[-1].actual == (
-        f"not told at 100 % (1,000,000 fps) in 1 of {repeats} repeats, 6 trials: "
+        f"not reported at 100 % (1,000,000 fps) in 1 of {repeats} repeats, 6 trials: "
         "none of them was valid"
     )
 

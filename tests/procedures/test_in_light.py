@@ -157,7 +157,7 @@ def test_after_the_last_attempt_the_figure_is_an_upper_bound_and_says_so() -> No
     assert (figures["WCL"].value, figures["WCL"].at_most) == (5 * MS, True)
     assert (figures["TL"].value, figures["TL"].at_most) == (100 * US, False)
     (finding,) = [f for f in result.findings if f.kind == "tester"]
-    assert "WCL: upper bound" in finding.message
+    assert "may be the tester's: an upper bound" in finding.message
 
 
 def test_one_bound_of_three_repeats_does_not_make_their_median_one() -> None:
@@ -252,8 +252,8 @@ def test_one_percent_or_the_testers_share_is_no_difference(
 def test_what_was_moved_is_told_with_both_figures() -> None:
     told = moved_words(Reading(math.inf, 9), Reading(2_000, 9))
     assert told == (
-        "forward: X is infinite with the frames in the shadow of the tester's own "
-        "stalls, and 2 us without"
+        "forward: X is infinite with the frames in recovery windows of the tester's "
+        "own stalls, and 2 us without"
     )
     nothing = moved_words(Reading(2_000, 9), Reading(None, 0))
     assert nothing is not None

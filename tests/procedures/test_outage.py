@@ -124,7 +124,7 @@ def test_an_outage_that_lasts_to_the_end_is_a_lower_bound() -> None:
 def test_without_a_hook_a_person_is_asked_once_in_each_trial() -> None:
     result, recording = measured(FakeEngine(step(1), arrivals=OUT))
     told = [event.text for event in recording.events if isinstance(event, Notice)]
-    assert told == ["now: do what is to interrupt the device"] * 2
+    assert told == ["now: interrupt the device"] * 2
     assert result.outage
     assert result.outage.actions == []
 

@@ -232,7 +232,7 @@ def test_an_invalid_throughput_is_no_load(tmp_path: Path) -> None:
     troubles: dict[int, ReasonCode] = dict.fromkeys(range(1, 50), "link_down")
     results = run(tmp_path, troubles=troubles)(asked)
     assert (
-        "throughput-ip4-64-both-classic is not known: its cell is invalid"
+        "throughput-ip4-64-both-classic is not known: its test case is invalid"
         in nothing_sent(results)
     )
 

@@ -82,7 +82,7 @@ def test_a_trial_that_it_explains_is_repeated_and_the_third_one_counts() -> None
         assert (found.taken_ns, found.queue_frames) == (SECOND, 100)
         assert found.bridged_ns == BRIDGED_NS
     reason = recording.records[0].result.verdict.reasons[0]
-    assert "CPU for 1,000 ms, longer than its queue of 100 frames" in reason.message
+    assert "CPU for 1,000 ms; its queue of 100 frames" in reason.message
 
 
 def test_it_is_repeated_anew_for_what_is_asked_for_next() -> None:
@@ -315,8 +315,8 @@ def test_what_becomes_of_a_trial_that_it_explains_is_told() -> None:
         verdict = judged(record.result, found, again=again).verdict
         assert verdict.kind == kind
         assert verdict.reasons[0].message == (
-            "others had the device's CPU for 51.3 ms, longer than its queue of 100 "
-            f"frames bridges, 50 ms: {told}"
+            "other programs used the device's CPU for 51.3 ms; its queue of 100 "
+            f"frames covers 50 ms: {told}"
         )
         assert "keep other work off" in verdict.reasons[0].hint
 
@@ -330,7 +330,7 @@ def test_the_result_counts_its_trials_of_either_kind() -> None:
     for _ in range(3):
         recording.runner.run(Ask(asked, RATE))
     told = beside_repeated(result, recording.records).reasons[-2:]
-    why = "others had the device's CPU for longer than its queue bridges"
+    why = "other programs used the device's CPU for longer than its queue covers"
     assert [reason.message for reason in told] == [
         f"2 trials with lost frames repeated, because {why}",
         f"1 trial with lost frames counted, although {why}, time after time",
@@ -362,7 +362,7 @@ def test_what_passed_only_because_a_loss_was_repeated_is_named_for_it(
     assert named.conformance is not None
     assert named.conformance.status == "other_measure"
     assert not is_by_the_book(named)
-    assert point.actual.endswith("because others had the device's CPU")
+    assert point.actual.endswith("because other programs used the device's CPU")
     assert alone.quantity == "throughput per direction (RFC 2544 26.1)"
     assert not [d for d in alone.deviations if "did not count" in d.actual]
 

@@ -174,7 +174,7 @@ def test_deviations_of_a_whole_procedure_do_not_name_its_many_cells(
     ]
     page = page_of(tmp_path / "r", results.model_copy(update={"cells": more}))
     told = page.section("deviations")
-    assert "RFC 2544 23 plain text Throughput: all 4 cells" in told
+    assert "RFC 2544 23 plain text Throughput: all 4 test cases" in told
 
 
 def test_a_run_by_the_book_has_no_box_of_deviations(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_a_whole_journal_is_not_called_torn(tmp_path: Path) -> None:
 def test_a_run_without_cells_makes_a_page_that_says_so(tmp_path: Path) -> None:
     nothing = sample_results().model_copy(update={"cells": [], "trials": []})
     page = page_of(tmp_path / "r", nothing)
-    assert "0 cells, 0 trials" in page.text
+    assert "0 test cases, 0 trials" in page.text
     assert page.figures == {}
     assert "Nothing was measured" in page.section("glance")
     assert not page.ids & {"summary", "searches", "losses", "tester", "trials"}

@@ -42,12 +42,12 @@ def test_a_cell_without_a_result_is_red_whatever_the_others_are(tmp_path: Path) 
     spoilt = [first.model_copy(update={"verdict": "invalid"}), *others]
     light = light_of(tmp_path / "r", results.model_copy(update={"cells": spoilt}))
     assert light.level == "bad"
-    assert light.words.startswith(f"1 of {len(spoilt)} cells have no result")
+    assert light.words.startswith(f"1 of {len(spoilt)} test cases have no result")
 
 
 def test_short_trials_are_a_look_and_never_green(tmp_path: Path) -> None:
     light = light_of(tmp_path / "r", all_sizes())
-    assert (light.name, light.level) == ("A look", "note")
+    assert (light.name, light.level) == ("Exploratory", "note")
     assert f"trials of 1{NBSP}s" in light.words
 
 
@@ -91,7 +91,8 @@ def test_nothing_stored_is_not_called_good(tmp_path: Path) -> None:
 def test_deviations_are_one_line_that_leads_to_the_list(tmp_path: Path) -> None:
     row = rows_of(tmp_path / "r", sample_results())["By the RFCs"]
     assert (
-        row.words == "Short trials (1 s), 1 repeat: not RFC results, 2 deviations below"
+        row.words == "Short trials (1 s), 1 repeat: exploratory, not RFC results, "
+        "2 deviations below"
     )
     assert row.target == "deviations"
 

@@ -327,8 +327,8 @@ def test_a_failed_trial_says_whether_it_lost_frames_in_the_light() -> None:
         return loss(record.model_copy(update={"result": result}))
 
     plain = "10 frames (0.5\N{NO-BREAK SPACE}%)"
-    assert lost(0) == f"{plain}, all in the light"
-    assert lost(4) == f"{plain}, 6 of them in the light"
+    assert lost(0) == f"{plain}, all outside recovery windows"
+    assert lost(4) == f"{plain}, 6 of them outside recovery windows"
     assert lost(4, "invalid") == plain
 
 

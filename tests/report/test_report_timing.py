@@ -69,7 +69,10 @@ def test_a_defect_of_the_clock_and_unplaced_frames_are_said(tmp_path: Path) -> N
     spoilt = results.model_copy(update={"trials": trials})
     text = page_of(tmp_path / "r", spoilt).section("timing")
     assert "3 frames arrived before they left, a defect of the tester's clock" in text
-    assert "7 frames came so late that they could not be told from duplicates" in text
+    assert (
+        "7 frames came so late that they could not be told apart from duplicates"
+        in text
+    )
 
 
 def test_when_frames_were_lost_is_said_and_drawn(page: Page) -> None:

@@ -67,7 +67,10 @@ def test_each_result_says_which_rfc_it_conforms_to_and_how_far(path: Path) -> No
         ("RFC 2544", "other_measure"),
     ]
     assert told[0]
-    assert told[0].statement == "a look, not a result of RFC 2544 26.1: trials of 1 s"
+    assert (
+        told[0].statement
+        == "exploratory run, not a result by RFC 2544 26.1: trials of 1 s"
+    )
     assert {d.level for d in results.cells[0].deviations} == {"SHOULD"}
 
 

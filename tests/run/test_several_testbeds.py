@@ -198,7 +198,7 @@ def test_a_testbed_that_cannot_be_opened_costs_its_own_cells_only(
     assert isinstance(error, TestbedsError)
     assert error.exit_code == 3
     assert error.message.startswith("second: lab second is in use\n")
-    assert "results so far (4 of 6 cells)" in error.message
+    assert "results so far (4 of 6 test cases)" in error.message
     assert f"--resume {path}" in error.hint
     stored = load_results(path)
     assert not stored.complete
@@ -343,7 +343,9 @@ def test_a_journal_with_another_campaigns_cell_is_refused_before_a_frame(
     journal = path / "journal.jsonl"
     journal.write_text(journal.read_text().replace("@third", "@fourth"))
     world = World(path)
-    with pytest.raises(InputError, match="a cell that this campaign does not have"):
+    with pytest.raises(
+        InputError, match="a test case that this campaign does not have"
+    ):
         world.run.resume(MATRIX)
     assert not world.log
 

@@ -154,7 +154,7 @@ void judge_sender(const TrialFacts& facts, const DirectionFacts& direction, Judg
     const std::string missing = std::to_string(lost_frames(direction) + direction.overdue);
     judge.invalid(
         direction.burst_shadow ? "sender_burst" : "receiver_lag",
-        direction.name + ": the " + missing + " lost or late frames left in the shadow of " +
+        direction.name + ": the " + missing + " lost or late frames left in the recovery window of " +
             (direction.burst_shadow ? "a stall of the tester's sender"
                                     : "a stall of the tester's receiver") +
             " (the longest took " + ms(direction.longest_stall_ns) + "), which may have cost them",
@@ -237,7 +237,7 @@ void judge_loss(const TrialFacts& facts, const DirectionFacts& direction, Judge&
     const std::string of_shadow =
         direction.lost_in_shadow == 0
             ? ""
-            : ", " + std::to_string(lost_in_light(direction)) + " of them in no shadow of a stall";
+            : ", " + std::to_string(lost_in_light(direction)) + " not explained by tester stalls";
     judge.fail("frames_lost", direction.name + ": " + std::to_string(lost) + " of " +
                                   std::to_string(direction.sent) + " frames lost" + of_ring +
                                   of_damage + of_shadow + of_tester(facts, direction) +

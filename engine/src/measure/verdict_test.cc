@@ -328,7 +328,7 @@ TEST(Judge, CannotTellWhoCostFramesThatWereAllLostInTheShadowOfAStall) {
   reverse.longest_stall_ns = 9'900'000;
   EXPECT_EQ(codes(judge(facts)), Codes{"frames_lost"});
   EXPECT_EQ(judge(facts).reasons.at(0).message,
-            "reverse: 100 of 60000 frames lost, 1 of them in no shadow of a stall");
+            "reverse: 100 of 60000 frames lost, 1 not explained by tester stalls");
   reverse.lost_in_shadow = 100;
   EXPECT_EQ(codes(judge(facts)), (Codes{"sender_burst", "frames_lost"}));
   EXPECT_EQ(judge(facts).kind, VerdictKind::kInvalid);
@@ -550,7 +550,7 @@ TEST(Judge, NamesDirectionsPortsFramesAndMilliseconds) {
   EXPECT_NE(verdict.reasons[0].message.find("12.345 ms"), std::string::npos);
   EXPECT_NE(verdict.reasons[1].message.find("port left"), std::string::npos);
   EXPECT_EQ(verdict.reasons[2].message,
-            "reverse: 17 of 60000 frames lost, 0 of them in no shadow of a stall, of which the "
+            "reverse: 17 of 60000 frames lost, 0 not explained by tester stalls, of which the "
             "tester itself may have dropped 17");
 }
 

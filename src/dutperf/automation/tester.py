@@ -165,7 +165,7 @@ class Measured:
             names = [figure_name(each, self.results.cells) for each in found]
             raise InputError(
                 f"there are {len(found)} figures: {', '.join(names)}",
-                "ask for one cell, or take figures() apart",
+                "ask for one test case, or take figures() apart",
             )
         return found[0].value
 

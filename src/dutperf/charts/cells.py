@@ -178,7 +178,7 @@ class CellView(Subject):
             return ""
         return (
             f"Tester: {use.share_percent:.0f} % of {whole(use.safe_rate_fps)} fps, "
-            "what is safe for it without a device"
+            "its own limit"
         )
 
     @property

@@ -167,7 +167,11 @@ def _time_chart(
 def _shaded(direction: DirectionResult) -> str:
     """How many shadows there are, for those who cannot see them."""
     count = len(direction.shadows)
-    return f", {plural(count, 'shadow')} of the tester's stalls" if count else ""
+    return (
+        f", {plural(count, 'recovery window')} after stalls of the tester"
+        if count
+        else ""
+    )
 
 
 def _visible(direction: DirectionResult, room: _Room) -> list[tuple[float, float]]:

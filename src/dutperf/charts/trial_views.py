@@ -245,8 +245,8 @@ def _in_light(trial: TrialRecord) -> str:
         return ""
     shaded = sum(s.lost_in_shadow for d in directions for s in d.streams)
     if shaded == 0:
-        return ", all in the light"
-    return f", {whole(totals(trial).lost - shaded)} of them in the light"
+        return ", all outside recovery windows"
+    return f", {whole(totals(trial).lost - shaded)} of them outside recovery windows"
 
 
 def verdict(trial: TrialRecord) -> str:
@@ -257,7 +257,7 @@ def verdict(trial: TrialRecord) -> str:
 def reasons(trial: TrialRecord) -> str:
     """Why the verdict is what it is; of a probe, why there is none."""
     if trial.role == "probe":
-        return "nobody has the MAC address of these frames: all are lost"
+        return "its frames have a MAC address that no host has: all are lost"
     told = [reason.message for reason in trial.result.verdict.reasons]
     if trial.result.ended_early:
         sending_ns = max(d.sending_ns for d in trial.result.directions)

@@ -337,7 +337,7 @@ class CellState:
                 yield f"lost {about(lost, 3)} %" if lost else "nothing lost"
         shadows = sum(len(d.shadows) for d in result.directions)
         if shadows:
-            yield f"{shadows} shadow{'' if shadows == 1 else 's'}"
+            yield f"{shadows} stall{'' if shadows == 1 else 's'}"
         if own := sum(own_drops(result, d) for d in result.directions):
             yield f"tester dropped {own:,}"
         if record.device_drops and (device := record.device_drops.input_queue):
@@ -355,7 +355,7 @@ class CellState:
         """Labs, ports and the tester itself come first."""
         if waiting_s := self._to_go.waiting_s:
             took_s = self._clock() - self._begun_s
-            words = f"getting ready: {span(took_s)} so far; then all cells"
+            words = f"getting ready: {span(took_s)} so far; then all test cases"
             yield Text(f"{_MARGIN}{words}: about {span(waiting_s)}", "dim")
 
     def _clocks(self) -> Text:
@@ -364,9 +364,9 @@ class CellState:
         left_s = self._to_go.cell_s(now_s, self._least_trials())
         words = f"{span(now_s - self._begun_s)} so far"
         if left_s is not None:
-            words = f"this cell: {words}, {_to_go_words(left_s)}"
+            words = f"this one: {words}, {_to_go_words(left_s)}"
             if waiting_s := self._to_go.waiting_s:
-                words += f"; all cells: {_to_go_words(left_s + waiting_s)}"
+                words += f"; all: {_to_go_words(left_s + waiting_s)}"
         return Text(f"{_MARGIN}{words}", "dim")
 
     def _least_trials(self) -> int:

@@ -186,7 +186,7 @@ DryRun = Annotated[
     typer.Option(
         "--dry-run",
         metavar="",
-        help="print cells, trials and expected time; send nothing",
+        help="print test cases, trials and expected time; send nothing",
     ),
 ]
 Resume = Annotated[

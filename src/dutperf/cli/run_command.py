@@ -266,7 +266,7 @@ def _estimated(cells: Sequence[Cell], virtual: Collection[str]) -> list[CellEsti
     found: list[CellEstimate] = []
     with PatientConsole(stderr=True).status("") as status:
         for first in range(0, len(cells), _AT_ONCE):
-            status.update(f"{first:,} of {len(cells):,} cells")
+            status.update(f"{first:,} of {len(cells):,} test cases")
             found += estimate(cells[first : first + _AT_ONCE], virtual)
     return found
 
@@ -291,7 +291,7 @@ def _effort(found: list[CellEstimate]) -> str:
     trials, duration_s = _totals(found)
     most_trials, most_s = _totals([each.most or each for each in found])
     return (
-        f"{_counted(len(found), 'cell')}, "
+        f"{_counted(len(found), 'test case')}, "
         f"{_range(f'{trials:,}', f'{most_trials:,}')} trials, about "
         f"{_range(span(duration_s), span(most_s))}"
     )

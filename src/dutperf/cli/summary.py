@@ -355,7 +355,8 @@ def _conformance(cells: list[CellResult]) -> list[str]:
         if cell.conformance:
             said.setdefault(cell.conformance.statement, []).append(cell.id)
     return [
-        f"{'all cells' if len(ids) == len(cells) > 1 else ', '.join(ids)}: {statement}"
+        f"{'all test cases' if len(ids) == len(cells) > 1 else ', '.join(ids)}: "
+        f"{statement}"
         for statement, ids in said.items()
     ]
 

@@ -332,7 +332,7 @@ class Terminal:
             case RunStarted(directory):
                 self.directory, self._run = directory, event
             case TestbedStarted(name, cells):
-                self._print(f"{name}: {cells} cell{'' if cells == 1 else 's'}")
+                self._print(f"{name}: {cells} test case{'' if cells == 1 else 's'}")
             case At(testbed, what):
                 self._at(testbed, what)
             case ResultsChanged(results):

@@ -146,8 +146,8 @@ def rerun_lines(rows: Sequence[TwoRuns]) -> Iterator[str]:
         yield f"{sign:<8}{row.cell:<{longest}}  {row.words}"
     counts = [sum(row.agrees is kind for row in rows) for kind in (True, False, None)]
     yield (
-        f"measured again: {counts[0]} of {len(rows)} cells agree, {counts[1]} differ, "
-        f"of {counts[2]} nobody can tell"
+        f"measured again: {counts[0]} of {len(rows)} test cases agree, "
+        f"{counts[1]} differ, {counts[2]} cannot be compared"
     )
 
 

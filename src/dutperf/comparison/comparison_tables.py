@@ -28,7 +28,7 @@ OUTCOMES: dict[Outcome, str] = {
     "none_shown": "no difference shown",
     "too_few": "too few repeats",
     "not_compared": "not compared",
-    "gone": "no figure any more",
+    "gone": "has no value now",
 }
 JUDGEMENTS: dict[Judgement, str] = {
     "worse": "FAILED",
@@ -124,7 +124,9 @@ def _which(figures: Sequence[Compared], found: Comparison) -> Columns[Compared]:
     named = any(each.name for each in figures)
     several = len(found.sides) > 2
     name = Column(
-        "figure", "Which of the cell's figures, and in which direction.", words=True
+        "figure",
+        "Which of the test case's figures, and in which direction.",
+        words=True,
     )
     run = Column("run", "What is compared with A.", words=True)
     return (

@@ -128,7 +128,7 @@ IN_FLIGHT_FRAMES: int = PortSpec.model_fields["in_flight_frames"].default
 """Of one port, with AF_XDP as with AF_PACKET: the plan leaves the engine's default."""
 
 
-# Presets: ``standard`` is by the book, ``quick`` is for looking around.
+# Presets: ``standard`` conforms, ``quick`` is for looking around.
 #
 # A preset gives times, repeats, tags and resolution. In a campaign file these are
 # defaults, and what a procedure says itself wins. Given with a file on the command line
@@ -199,7 +199,7 @@ def with_preset(campaign: Campaign, preset: Preset) -> Campaign:
 
 
 def _standard(spec: type[ProcedureSpec]) -> dict[str, Any]:
-    """RFC 2544 23 and 24, RFC 8219 7 and 12; the models' defaults are by the book."""
+    """RFC 2544 23 and 24, RFC 8219 7 and 12; the models' defaults conform."""
     fields = spec.model_fields
     found = {key: fields[key].default for key in _BY_THE_BOOK if key in fields}
     if found["repeats"] == 1:

@@ -283,7 +283,7 @@ def _gateway(stateful: Stateful) -> list[Deviation]:
         found.append(Deviation("RFC 9693 4.8", rule, actual, "definition"))
     if stateful.untold:
         rule = "the device's parameters reported (device: in the testbed)"
-        actual = f"not told: {', '.join(stateful.untold)}"
+        actual = f"not reported: {', '.join(stateful.untold)}"
         found.append(Deviation("RFC 9693 6", rule, actual, "SHOULD"))
     return found
 

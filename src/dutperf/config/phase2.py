@@ -146,8 +146,8 @@ def stateful_notices(cell: Cell) -> Iterator[str]:
     elif cell.phase2:
         yield (
             f"{cell.id}: before each trial {stateful.connections:,} connections are "
-            f"opened at {stateful.phase1_rate}; when phase 2 starts, and how long the "
-            "device must keep connections, is known when that is"
+            f"opened at {stateful.phase1_rate}; the required timeout is reported "
+            "once the connection rate is known"
         )
     yield from _shortage(stateful)
 

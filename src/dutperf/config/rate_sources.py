@@ -256,7 +256,7 @@ _SEARCH = "throughput of the same frames"
 def _listed(cells: Sequence[Cell], wanted: str, any_fits: bool) -> str:
     names = ", ".join(cell.id for cell in cells)
     if any_fits:
-        return f"several cells find one: {names}"
+        return f"several test cases find one: {names}"
     others = f" (those that are: {names})" if names else ""
     return f"no {wanted} is measured before it{others}"
 

@@ -398,12 +398,14 @@ def check_sizes(testbed: Testbed, cell: Cell) -> None:
     if min(cell.frame_sizes) < least:
         key = _key_of_headers(cell.traffic, extra)
         beside = f" and {extra} bytes of traffic.{key}" if extra else ""
+        fits = versions != {4} and min(cell.frame_sizes) >= smallest_size({4}, extra)
+        for_ipv4 = f"; {min(cell.frame_sizes)}-byte frames need IPv4: ip: [4] (--ip 4)"
+        for_ipv4 = for_ipv4 if fits else ""
         raise KeyedError(
             keys,
             f"{min(cell.frame_sizes)} is too small for {_names(versions)}: the "
             f"smallest frame with room for the 18-byte tag{beside} has {least} bytes",
-            f"use {least} or more; give IPv4 and IPv6 entries of their own under "
-            "procedures if their sizes differ",
+            f"use {least} or more{for_ipv4}",
         )
     found = _too_long(testbed, cell)
     if found is None:

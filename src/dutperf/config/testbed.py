@@ -279,8 +279,9 @@ class Testbed(Strict):
     description: str = Field(default="", description="the DUT, for the report")
     equal_to: Name | None = Field(
         default=None,
-        description="name of a testbed whose cells may be measured here if its host "
-        "has gone (docs/many-testbeds.md); frames, ports and device are the same there",
+        description="name of a testbed whose test cases may be measured here if its "
+        "host has gone (docs/many-testbeds.md); frames, ports and device are the same "
+        "there",
     )
     namespace: Name | None = Field(
         default=None, description="network namespace the engine runs in"

@@ -163,7 +163,7 @@ def conformance_of(
         said = f"not compliant with {name}: the tester cannot vouch for the result"
         return Conformance(rfc, section, "none", said)
     if looks := [*hasty(cell), *(["a lower bound"] if bound else [])]:
-        said = f"a look, not a result of {name}: {', '.join(looks)}"
+        said = f"exploratory run, not a result by {name}: {', '.join(looks)}"
         return Conformance(rfc, section, "none", said)
     if broken:
         told = _listed([f"{s.requirement} ({s.rfc}, MUST): {s.actual}" for s in broken])

@@ -122,7 +122,7 @@ def _siblings(machine: Machine, cpus: Set[int]) -> Check:
     if not known:
         return Check("smt_siblings", "unknown", "the machine does not say")
     if not shared and "hypervisor" in _flags(machine):
-        alone = "none, as far as this virtual machine is told"
+        alone = "none visible in this virtual machine"
         return Check("smt_siblings", "unknown", alone)
     if not shared:
         return Check("smt_siblings", "good", "each CPU used is a core of its own")
@@ -168,7 +168,7 @@ def _counter(machine: Machine) -> Check:
         "time_stamp_counter",
         "bad" if "constant_tsc" in missing else "doubtful",
         f"without {', '.join(missing)}; {told}",
-        "all delays and the schedule are told by this counter: it has to run at one "
+        "all delays and the schedule are taken from this counter: it has to run at one "
         "speed, and when a core sleeps, too",
         "use another machine; of a virtual one, ask for an invariant TSC",
     )

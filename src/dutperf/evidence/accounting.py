@@ -292,7 +292,8 @@ def of_their_cells(trials: Iterable[Json], cells: Iterable[Json]) -> Iterator[st
         for key in ("procedure", "place"):
             one, other = trial.get(key), cell.get(key)
             if None not in (one, other) and one != other:
-                yield f"trial {trial['number']}: {key} is {one}, of its cell {other}"
+                yield f"trial {trial['number']}: {key} is {one}, of its test case "
+                f"{other}"
 
 
 def _of_trial(trial: Json) -> Iterator[str]:
@@ -354,7 +355,7 @@ def _of_stream(
     if stream.get("unplaced") and stream.get("window_frames") is None:
         yield "frames came from beyond a window that it did not have"
     if stream.get("lost_in_shadow") and direction.get("shadows") == []:
-        yield "frames were lost in the shadow of a stall, and there was none"
+        yield "frames were lost in the recovery window of a stall, and there was none"
     yield from _losses(stream)
     yield from _altered(stream.get("inspected") or {}, asked)
 

@@ -320,16 +320,16 @@ def _cells(directory: Path, results: Json, trials: Sequence[Json], plan: Plan) -
         campaign = load_campaign(directory / CAMPAIGN, stored=True)
         cells = expand(campaign, *(each.testbed for each in plan(campaign)))
     except InputError as error:
-        check.told = "its cells are those of the campaign"
+        check.told = "its test cases are those of the campaign"
         _refuses(check, directory, error)
         return check
-    check.told = f"its {len(cells)} cells are those of the campaign"
+    check.told = f"its {len(cells)} test cases are those of the campaign"
     known = {cell.id: cell for cell in cells}
     stored = [cell["id"] for cell in results["cells"]]
     absent = [cell["id"] for cell in results.get("not_measured", [])]
     check.wrong += [f"{name} is there twice" for name in _twice([*stored, *absent])]
     check.wrong += [
-        f"{name} is no cell of the campaign"
+        f"{name} is no test case of the campaign"
         for name in dict.fromkeys([*stored, *absent, *(t["cell"] for t in trials)])
         if name not in known
     ]

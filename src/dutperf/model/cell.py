@@ -31,8 +31,8 @@ class Cell(Strict):
     testbed: str | None = None
     series: str | None = Field(
         default=None,
-        description="name of what it has in common with cells of other frame sizes and "
-        "numbers of flows; none: it has no such number",
+        description="name of what it has in common with test cases of other frame "
+        "sizes and numbers of flows; none: it has no such number",
     )
     spec: ProcedureSpec
     frame_sizes: list[int]
@@ -43,10 +43,10 @@ class Cell(Strict):
     )
     seed: int
     throughput_cell: str | None = Field(
-        default=None, description="id of the cell that finds the load"
+        default=None, description="id of the test case that finds the load"
     )
     connection_cell: str | None = Field(
-        default=None, description="id of the cell that finds stateful.phase1_rate"
+        default=None, description="id of the test case that finds stateful.phase1_rate"
     )
 
     def spec_of(self, kind: type[Spec]) -> Spec:

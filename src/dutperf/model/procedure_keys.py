@@ -97,7 +97,9 @@ class ProcedureKeys(Strict):
         "media's",
     )
     lag_limit_ms: Annotated[float, Field(gt=0, le=10000)] = Field(
-        default=10, description="a sender ten times as far behind its schedule gives up"
+        default=10,
+        description="how late frames may leave; the trial is aborted when the lag "
+        "exceeds 10 times this limit",
     )
     burst_limit: Annotated[int, Field(ge=1, le=64)] = Field(
         default=32, description="most frames sent at once when behind the schedule"
@@ -105,7 +107,7 @@ class ProcedureKeys(Strict):
     traffic: OneOrMore[Traffic] = Field(
         default=[Traffic()],
         description="what the frames look like beside their size; several profiles, "
-        "each with a name of its own: cells of each",
+        "each with a name of its own: test cases of each",
     )
 
     @field_validator("testbeds", "ip", "frame_size")
@@ -232,11 +234,11 @@ class StreamKeys(ProcedureKeys):
     direction: OneOrMore[Direction] = Field(
         default=["both"],
         description="forward: left to right; RFC 8219 5.3 asks for both at once; "
-        "several: a cell of each",
+        "several: a test case of each",
     )
     flows: Annotated[list[FlowCount], Listed()] = Field(
         default=[],
-        description="a cell for each number of network flows (RFC 8219 10); "
+        description="a test case for each number of network flows (RFC 8219 10); "
         "the frames are spread over them; begin with 1, which the "
         "others are compared with",
     )

@@ -151,8 +151,8 @@ class RateSearchKeys(LossKeys, SearchedKeys):
 
     repeats: RepeatCount = Field(
         default=1,
-        description="how often each cell is measured; the median counts; auto repeats "
-        "until the median is settled",
+        description="how often each test case is measured; the median counts; auto "
+        "repeats until the median is settled",
     )
     interval_width: Width | None = Field(
         default=None,
@@ -381,7 +381,7 @@ class MulticastThroughputSpec(RateSearchKeys):
     direction: OneOrMore[Direction] = Field(
         default=["forward"],
         description="forward: the group's members are on the right side; reverse: on "
-        "the left side; several: a cell of each",
+        "the left side; several: a test case of each",
     )
 
     traffic: OneOrMore[Traffic] = Field(

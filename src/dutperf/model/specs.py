@@ -57,7 +57,7 @@ class EstablishmentKeys(ProcedureKeys):
     stateful: ConnectionKeys
     repeats: RepeatNumber = Field(
         default=1,
-        description="how often each cell is measured; the median counts",
+        description="how often each test case is measured; the median counts",
     )
 
     @model_validator(mode="after")
@@ -121,7 +121,7 @@ class TeardownRateSpec(EstablishmentKeys):
         description="new connections per second, fewer than connection-rate finds"
     )
     repeats: RepeatNumber = Field(
-        default=3, description="how often each cell is measured; the median counts"
+        default=3, description="how often each test case is measured; the median counts"
     )
     stateful: TeardownKeys = Field(description="the connections, and how they go")
 
@@ -184,7 +184,7 @@ class FixedLoadKeys(LoadKeys):
     )
     repeats: RepeatNumber = Field(
         default=20,
-        description="how often each cell is measured; the median counts (RFC 8219 "
+        description="how often each test case is measured; the median counts (RFC 8219 "
         "7.2: at least 20)",
     )
 
@@ -329,8 +329,8 @@ class OutageSpec(LoadKeys):
     )
     repeats: RepeatNumber = Field(
         default=3,
-        description="how often each cell is measured; the average counts (RFC 6201 "
-        "1.4: multiple trials)",
+        description="how often each test case is measured; the average counts (RFC "
+        "6201 1.4: multiple trials)",
     )
 
     @model_validator(mode="after")
@@ -377,8 +377,8 @@ class SystemRecoverySpec(StreamKeys):
     )
     repeats: RepeatNumber = Field(
         default=10,
-        description="how often each cell is measured; the average counts (RFC 2544 "
-        "26.5: a number of times)",
+        description="how often each test case is measured; the average counts (RFC "
+        "2544 26.5: a number of times)",
     )
 
     @property

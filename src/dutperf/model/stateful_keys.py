@@ -112,7 +112,7 @@ class _Enumeration(Strict):
     public_addresses: AddressRange | None = Field(
         default=None,
         description="the device's own on the responder's side, one or FIRST-LAST;"
-        " other ones are told; default: not checked",
+        " others are reported; default: not checked",
     )
 
     @property
@@ -136,7 +136,7 @@ class ConnectionKeys(_Enumeration):
 
     connections: OneOrMore[Connections] = Field(
         description="how many: frames of phase 1, each with a four-tuple of its own; "
-        "several: a cell of each (RFC 9693 5)"
+        "several: a test case of each (RFC 9693 5)"
     )
 
     @field_validator("connections")
@@ -215,7 +215,7 @@ class CapacityKeys(ConnectionKeys):
     """Connections of which as many are looked for as a table holds (RFC 9693 4.9)."""
 
     connections: OneOrMore[Connections] = Field(
-        description="as many as may be tried; several: a cell of each"
+        description="as many as may be tried; several: a test case of each"
     )
     first: Connections = Field(
         description="a number of connections that is surely held (C0); where the "

@@ -285,8 +285,8 @@ class Traffic(Strict):
 
     name: Name | None = Field(
         default=None,
-        description="name of the profile, part of the name of each cell; default: what "
-        "differs from the default profile",
+        description="name of the profile, part of the name of each test case; "
+        "default: what differs from the default profile",
     )
     ports: Ports = Field(default=Ports(), description="UDP ports (RFC 4814 4.5)")
     addresses: HostAddresses = Field(
@@ -408,9 +408,9 @@ class Traffic(Strict):
     )
     routes: Routes = Field(
         default="static",
-        description="how routes are told: static, rip, ospf, bgp (RFC 2544 13); those "
-        "to the frames' networks, before each trial; rip: RIPv2 or RIPng; see routing "
-        "of the testbed",
+        description="how routes are announced: static, rip, ospf, bgp (RFC 2544 13); "
+        "those to the frames' networks, before each trial; rip: RIPv2 or RIPng; see "
+        "routing of the testbed",
     )
     route_changes: bool = Field(
         default=False,

@@ -232,10 +232,10 @@ def describe(sent: Sent) -> str:
 
 
 def _told_before(missing: Sequence[Sent]) -> str:
-    kinds = "1 kind" if len(missing) == 1 else f"{len(missing)} kinds"
+    steps = "1 step" if len(missing) == 1 else f"{len(missing)} steps"
     return (
-        f"the tester itself first, without the device, once on this machine: {kinds} "
-        f"of frames, about {_EACH_S * len(missing)} s"
+        f"calibrating the tester (once per machine): {steps}, about "
+        f"{_EACH_S * len(missing)} s"
     )
 
 

@@ -92,10 +92,10 @@ def bound_deviations(cell: Cell, found: Overall) -> list[Deviation]:
         return []
     actual = {
         "tester": "a lower bound: the tester could not offer more",
-        "disturbed": "a lower bound: others disturbed the test whenever more was tried",
+        "disturbed": "a lower bound: other processes disturbed every faster trial",
         "held_back": "a lower bound: something behind a port stopped the tester",
-        "set": "a lower bound: no more was allowed to be asked for",
-        "nominal": "a lower bound: no more than a virtual link's nominal rate is tried",
+        "set": "a lower bound: the maximum rate that was set was reached",
+        "nominal": "a lower bound: a virtual link's nominal rate was reached",
         "short_tests": "a lower bound: the tests are too short to prove more",
     }[found.bound_cause]
     return [lower_bound(cell, actual)]
@@ -265,7 +265,8 @@ _TESTER_LIMITED = Reason(
 )
 _DISTURBED = Reason(
     code="unstable",
-    message="others had the CPUs each time that more than what passed was tried",
+    message="other processes preempted the CPUs in every trial above the highest "
+    "passing rate",
     hint="keep other work off the CPUs of tester and device, or isolate them",
 )
 _NOTHING_OFFERED = Reason(
@@ -386,9 +387,8 @@ def _of_tester(
     yield Finding(
         kind="tester",
         of=names,
-        message=f"{names}: upper bounds, as no small part may be the tester's own: up "
-        f"to {duration(share_ns)} of 998 in 1000 delays, {duration(delays.bound_ns)} "
-        "of any",
+        message=f"{names}: up to {duration(share_ns)} (99.8 % of frames; "
+        f"{duration(delays.bound_ns)} at worst) may be the tester's: an upper bound",
         unit="ns",
         numbers={"usual_bound": float(share_ns), "bound": float(delays.bound_ns)},
     )
@@ -468,7 +468,7 @@ class _Words:
         way = "rises" if last > first else "falls"
         over = "" if first == 0 else f", {_share(abs(last / first - 1))} over the run"
         return (
-            f"no settled {self._what}: it {way} from {self._text(first)} (median of "
+            f"no stable {self._what}: it {way} from {self._text(first)} (median of "
             f"the first third of repeats) to {self._text(last)} (of the last third)"
             f"{over}, {self._text(abs(numbers['each']))} a repeat; p = "
             f"{numbers['p']:.1g}"
@@ -478,14 +478,14 @@ class _Words:
         numbers = found.numbers
         left_out = int(numbers["left_out"])
         count = int(numbers["count"])
-        which = f"{count} repeats"
+        which = f"the {count} repeats"
         if left_out:
-            which = f"the middle {count - left_out} of {which}"
+            which = f"the middle {count - left_out} of {count} repeats"
         ends = f"{self._text(numbers['lowest'])} to {self._text(numbers['highest'])}"
         return (
-            f"too unstable to have one {self._what}: {which} lie {ends}, "
-            f"{_share(numbers['apart'])} of the median apart; more than "
-            f"{_share(numbers['limit'])} is no common value"
+            f"no single {self._what}: {which} range from {ends}, "
+            f"{_share(numbers['apart'])} of the median; "
+            f"at most {_share(numbers['limit'])} may be one value"
         )
 
     def _gap(self, found: stability.Finding) -> str:

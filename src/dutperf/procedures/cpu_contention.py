@@ -248,9 +248,9 @@ def judged(
     then = then or ("it is repeated" if again else "repeating it has not helped")
     reason = Reason(
         code=_CODE,
-        message=f"others had the device's CPU for {_ms(found.taken_ns)}, longer than "
-        f"its queue of {found.queue_frames:,} frames bridges, "
-        f"{_ms(found.bridged_ns)}: {then}",
+        message=f"other programs used the device's CPU for {_ms(found.taken_ns)}; its "
+        f"queue of {found.queue_frames:,} frames covers {_ms(found.bridged_ns)}: "
+        f"{then}",
         hint=_HINT,
     )
     reasons = [reason, *result.verdict.reasons]
@@ -296,7 +296,7 @@ def _named(result: CellResult, passed: int, trials: int) -> CellResult:
         rfc="RFC 9693 4.5" if family == "connections" else "RFC 2544 26",
         requirement="each trial that lost frames counts",
         actual=f"{_counted(passed)} passed after one with a loss that did not count, "
-        "because others had the device's CPU",
+        "because other programs used the device's CPU",
         level="definition",
     )
     return result.model_copy(
@@ -314,7 +314,7 @@ def _explained(record: TrialRecord) -> bool:
 
 def _told(repeated: int, counted: int) -> Iterable[Reason]:
     """Of trials that were repeated, and of those that count nevertheless."""
-    why = "others had the device's CPU for longer than its queue bridges"
+    why = "other programs used the device's CPU for longer than its queue covers"
     if repeated:
         trials = _counted(repeated)
         text = f"{trials} with lost frames repeated, because {why}"

@@ -314,8 +314,8 @@ def unknown(source: CellResult, what: str) -> str:
     """Why ``what`` a cell was to find is not there."""
     why = {
         "fail": "is 0: no rate that was tried passed",
-        "invalid": "is not known: its cell is invalid",
-        "pass": "is not known: its cell has no result",
+        "invalid": "is not known: its test case is invalid",
+        "pass": "is not known: its test case has no result",
     }[source.verdict]
     return f"the {what} of {source.id} {why}"
 

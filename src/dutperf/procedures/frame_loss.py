@@ -200,7 +200,7 @@ def _gap(point: LoadPoint) -> str | None:
 
 
 def _gaps(gaps: Sequence[str]) -> Deviation:
-    actual = f"not told at {'; '.join(gaps)}: none of them was valid"
+    actual = f"not reported at {'; '.join(gaps)}: none of them was valid"
     return Deviation(_RFC, "the loss at every load", actual, "SHOULD")
 
 

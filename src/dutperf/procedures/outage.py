@@ -260,7 +260,7 @@ def _remarks(
         acted = (
             f"the hook returned, after {units.duration(took_ns, 3)}: it reset nothing"
             if actions
-            else "nobody acted, or the device forwards all the while"
+            else "no trigger fired, or forwarding was not interrupted"
         )
         yield Reason(
             code="no_outage",

@@ -255,15 +255,15 @@ def _mark(use: PassportUse) -> Finding:
     rate, safe = (in_unit(fps or 0, "fps") for fps in (use.rate_fps, use.safe_rate_fps))
     share = use.share_percent or 0
     told = (
-        "so nearly all that it can do: the device may do more"
+        "the device may do more"
         if share <= 100
-        else "which is more: what was measured there is judged by its own trials alone"
+        else "what was measured there is judged by its own trials alone"
     )
     return Finding(
         kind="near_limit",
         of="rate",
-        message=f"{rate} is {share:.0f} % of {safe}, what is safe for the tester "
-        f"without a device ({use.features}; passport {use.passport}), {told}",
+        message=f"{rate} is {share:.0f} % of the tester's own limit, {safe} "
+        f"({use.features}; passport {use.passport}): {told}",
         unit="fps",
         numbers={"share_percent": share},
     )

@@ -98,8 +98,8 @@ def moved_words(
         return None
     whole, in_light = map(_words, found)
     return (
-        f"{direction.name}: {quantity.name} is {whole} with the frames in the shadow "
-        f"of the tester's own stalls, and {in_light} without"
+        f"{direction.name}: {quantity.name} is {whole} with the frames in recovery "
+        f"windows of the tester's own stalls, and {in_light} without"
     )
 
 

@@ -224,8 +224,8 @@ class _Loads:
             if _covers(shadow, last.last_ns):
                 yield Reason(
                     code="sender_burst" if shadow.of == "sender" else "receiver_lag",
-                    message=f"{name}: the last frame was lost in the shadow of a stall "
-                    f"of the tester's {shadow.of}",
+                    message=f"{name}: the last frame was lost in the recovery window "
+                    f"of a stall of the tester's {shadow.of}",
                     hint="isolate the tester's cores; the trial is worth repeating",
                 )
         if own_drops(result, direction):

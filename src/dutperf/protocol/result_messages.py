@@ -114,7 +114,7 @@ class TagResult(Message):
     lost: Count
     delays_ns: list[Nanoseconds | None]
     shaded: list[Count] = Field(
-        default=[], description="places in the list: in the shadow of a tester's stall"
+        default=[], description="places in the list: in a recovery window"
     )
 
 
@@ -252,7 +252,7 @@ class StreamResult(Message):
     )
     late: Count = Field(description="received, but slower than frame_timeout_ns")
     lost_in_shadow: Count = Field(
-        default=0, description="of those lost: sent in the shadow of a tester's stall"
+        default=0, description="of those lost: sent in a recovery window"
     )
     late_in_shadow: Count = Field(default=0, description="the same of those late")
     slower: list[SlowerThan] = Field(description="for record.frame_timeouts_ns")
@@ -274,13 +274,13 @@ class StreamResult(Message):
         description="send call's begin to receive call's end, received frames"
     )
     shaded_delay_ns: Histogram = Field(
-        default=NOTHING, description="of these: sent in the shadow of a tester's stall"
+        default=NOTHING, description="of these: sent in a recovery window"
     )
     ipdv_ns: Histogram | None = Field(
         description="D(i) - D(i-1) of frames sent in a row (RFC 8219 7.3.2)"
     )
     shaded_ipdv_ns: Histogram | None = Field(
-        default=None, description="of these: in the shadow of a tester's stall"
+        default=None, description="of these: in a recovery window"
     )
     tags: TagResult | None
     series: Series

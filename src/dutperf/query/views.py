@@ -54,7 +54,7 @@ RESULTS = View(
     "measure, direction and stream.",
     _columns("""
     device VARCHAR: Name of the lab or testbed.
-    cell VARCHAR: Id of the cell in its run.
+    cell VARCHAR: Id of the test case in its run.
     procedure VARCHAR: As the command.
     ip VARCHAR: IP versions of the frames, left and right: 4, 6, 6-4, 4-6.
     frame_size BIGINT: Bytes with FCS, as asked for; null: a mix of sizes.
@@ -93,9 +93,9 @@ RESULTS = View(
     dispersion_percent DOUBLE: (99th - 1st percentile) / median of the repeats.
     repeats DOUBLE[]: Each valid repeat, in the figure's unit.
     repeats_at_least BIGINT: How many of these are lower bounds.
-    trials BIGINT: That the cell took.
+    trials BIGINT: That the test case took.
     passport_percent DOUBLE: The rate in percent of what is safe for the tester; null:
-        nobody knew.
+        unknown.
     media_percent DOUBLE: The throughput in percent of what the medium carries; null: no
         medium.
     beside_sent_frames BIGINT: Such frames beside the stream, in the figure's directions
@@ -107,10 +107,10 @@ RESULTS = View(
     queries_wrong BIGINT: Answered with an error, without some values, or damaged.
     queries_slowest_ns BIGINT: The slowest answer, from when its query was due; null:
         none came.
-    quantity VARCHAR: What the result of the cell is, in words.
+    quantity VARCHAR: What the result of the test case is, in words.
     conformance VARCHAR: unconditional, conditional, none, other_measure (RFC 2544 5).
-    settings JSON: All settings of the cell: settings->>'trial_duration_s'.
-    _leads BOOLEAN: Whether it is a figure that the cell is known by.
+    settings JSON: All settings of the test case: settings->>'trial_duration_s'.
+    _leads BOOLEAN: Whether it is a figure that the test case is known by.
     _unit VARCHAR: Of the value.
     _value DOUBLE: The figure; null: there is none.
     _begun VARCHAR: When the run began, as stored.
@@ -122,13 +122,13 @@ TRIALS = View(
     "directions and streams together.",
     _columns("""
     device VARCHAR: Name of the lab or testbed.
-    cell VARCHAR: Id of the cell in its run.
+    cell VARCHAR: Id of the test case in its run.
     procedure VARCHAR: As the command.
     trial BIGINT: Its number in the run, from 1.
-    repeat BIGINT: Of the cell, from 1.
+    repeat BIGINT: Of the test case, from 1.
     attempt BIGINT: 2 and up: an invalid trial run again.
-    role VARCHAR: trial: the cell's own; others prepare or check: first_frames, probe,
-        phase1, validation, damage.
+    role VARCHAR: trial: the test case's own; others prepare or check: first_frames,
+        probe, phase1, validation, damage.
     started_at TIMESTAMP: UTC.
     load_fps BIGINT: What each direction was asked to send, frames/s.
     duration_s DOUBLE: How long frames were sent.
@@ -146,7 +146,7 @@ TRIALS = View(
     duplicate_frames BIGINT: That came once more.
     reordered_frames BIGINT: That a later one overtook.
     damaged_frames BIGINT: That arrived damaged: lost.
-    shadow_lost_frames BIGINT: Of those lost: sent in the shadow of a tester's stall.
+    shadow_lost_frames BIGINT: Of those lost: sent in a recovery window.
     longest_loss_frames BIGINT: Most frames of a stream lost in a row; null: none was
         lost.
     longest_loss_ns BIGINT: How long these were due; null: none was lost, or none came
@@ -196,7 +196,7 @@ FINDINGS = View(
     "that do not agree, deviations from the RFCs, the machine, what was not measured.",
     _columns("""
     device VARCHAR: Name of the lab or testbed.
-    cell VARCHAR: Id of the cell; null: it is about all of them.
+    cell VARCHAR: Id of the test case; null: it is about all of them.
     about VARCHAR: verdict, repeats, frames, deviation, machine, run.
     kind VARCHAR: The same for the same thing: a reason's code, a check's name, an RFC's
         section.

@@ -356,7 +356,7 @@ class RemoteExecutor:
         failure = message.failure
         if failure is None and len(stay.told) < len(stay.visit.jobs):
             failure = WorkerFailure(
-                message="its worker ended before its cells did", left=True
+                message="its worker ended before its test cases did", left=True
             )
         if failure is None:
             del self._open[stay.name]

@@ -168,7 +168,7 @@ _LEVELS = {"text": "plain text"}
 _MANY = 3
 """So many cells may have a panel each; of more the reader chooses one."""
 _PARTS = (
-    ("glance", "Glance"),
+    ("glance", "Summary"),
     ("summary", "Results"),
     ("rates", "Rates"),
     ("losses", "Frame loss"),
@@ -182,11 +182,11 @@ _PARTS = (
     ("phases", "Phase 1"),
     ("scalability", "Scalability"),
     ("searches", "Searches"),
-    ("timing", "In time"),
+    ("timing", "Timeline"),
     ("tester", "Tester"),
     ("deviations", "Deviations"),
     ("environment", "Environment"),
-    ("reproduce", "Again"),
+    ("reproduce", "Reproduce"),
     ("trials", "Trials"),
     ("hooks", "Hooks"),
     ("glossary", "Glossary"),
@@ -370,7 +370,7 @@ def _concerned(concerned: list[CellView], cells: list[CellView]) -> Iterator[str
         of_name = [cell for cell in concerned if cell.name == name]
         everyone = sum(cell.name == name for cell in cells)
         if len(of_name) == everyone > 2:
-            yield f"{name}: all {everyone} cells"
+            yield f"{name}: all {everyone} test cases"
         else:
             yield from (cell.title for cell in of_name)
 

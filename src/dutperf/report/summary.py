@@ -461,12 +461,12 @@ def cards_of(cells: Sequence[CellView]) -> list[Card]:
 def _range(cells: Sequence[CellView]) -> Headline:
     known = sorted(_ranked(cells), key=lambda pair: pair[0])
     if not known:
-        return Headline("No result", "", "None of these cells has one.")
+        return Headline("No result", "", "None of these test cases has one.")
     if len({_at(cell) for _, cell in known}) > 1:
         return Headline("At different loads", "", "Losses that do not compare.")
     low, high = (headline(known[place][1]) for place in (0, -1))
     if len(known) == 1:
-        only = f"One of {len(cells)} cells has a figure to quote."
+        only = f"One of {len(cells)} test cases has a figure to quote."
         return Headline(low.value, low.unit, only, limit=low.limit)
     unit = "" if low.unit == high.unit else f"{NBSP}{low.unit}"
     return Headline(f"{low.value}{unit} to {high.value}", high.unit, "")

@@ -175,7 +175,7 @@ def in_a_sentence(rows: Sequence[TrustRow], cells: Sequence[CellView]) -> TrustR
         name, level = "With care", "bad"
     elif said:
         look = short_trials_s([cell.result for cell in cells if cell.result])
-        name, level = ("A look" if look else "Read the small print"), "note"
+        name, level = ("Exploratory" if look else "Read the small print"), "note"
     else:
         name, level = "Sound", "good"
         said = ["no trial was invalid, and the tester dropped no frame"]
@@ -184,7 +184,7 @@ def in_a_sentence(rows: Sequence[TrustRow], cells: Sequence[CellView]) -> TrustR
 
 def _without_figure(cells: Sequence[CellView]) -> Iterator[str]:
     states = Counter(cell.state for cell in cells)
-    of = f"of {len(cells)} cells"
+    of = f"of {len(cells)} test cases"
     if doubtful := states["unstable"] + states["doubtful"]:
         yield f"{doubtful} {of} found no figure that all their trials agree on"
     if states["fail"]:
@@ -249,9 +249,10 @@ def _stalls(cells: Sequence[CellView]) -> TrustRow:
     lost = sum(cell.tester.lost_in_shadow for cell in cells)
     said = f"{whole(stalls)}, the longest {duration_ns(longest)}; "
     said += (
-        f"{plural(lost, 'frame')} lost in their shadow, none held against the device"
+        f"{plural(lost, 'frame')} lost in their recovery windows, none held against "
+        "the device"
         if lost
-        else "nothing was lost in their shadow"
+        else "nothing was lost in their recovery windows"
     )
     return TrustRow("Stalls of the tester", said, "note", "tester")
 

@@ -73,25 +73,25 @@ DOUBTS: dict[FindingKind, str] = {
     "contradiction": "contradicted by another result of this run",
     "modes": "repeats lie in groups with nothing between them: no single figure",
     "shift": "the device changed during the run: no single figure",
-    "drift": "figures rise or fall from repeat to repeat: no settled figure",
+    "drift": "figures rise or fall from repeat to repeat: no stable figure",
     "unstable": "repeats are too far apart to have one value",
     "outliers": "a few repeats are far from all others",
-    "tester": "no small part of a delay may be the tester's own: upper bounds",
+    "tester": "much of these delays may be the tester's own: upper bounds",
     "altered": "the device altered TTL, DSCP or payload of frames",
     "unanswered": "the device did not answer all SNMP queries",
     "routing_fell": "the device lost its routing neighbour in trials",
-    "misdirected": "frames came that are for other ports or hosts",
+    "misdirected": "received frames addressed to other ports or hosts",
     "unusual": "unusual beside another result of this run",
-    "near_limit": "more than 90 % of what is safe for the tester without a device",
+    "near_limit": "load above 90 % of the tester's own limit",
 }
 _OF_SEVERAL: tuple[FindingKind, ...] = ("contradiction", "unusual")
 """What one result says of another: the same words at each of them."""
 _BOUNDS: dict[BoundCause, str] = {
     "tester": "the tester could not offer more",
-    "disturbed": "the test was disturbed each time that more was tried",
+    "disturbed": "every faster trial was disturbed",
     "held_back": "something behind a port stopped the tester",
-    "set": "they passed at the maximum that was set",
-    "nominal": "they passed at the nominal rate of a virtual link",
+    "set": "the maximum rate that was set was reached",
+    "nominal": "a virtual link's nominal rate was reached",
     "short_tests": "tests were too short to prove more",
     None: "more was not proven",
 }
@@ -304,7 +304,7 @@ def deviations_words(cells: Sequence[CellResult], words: Words) -> Iterator[str]
         spans = " to ".join(dict.fromkeys((f"{short[0]:g}", f"{short[-1]:g}")))
         once = ", 1 repeat" if {len(cell.repeats) for cell in cells} == {1} else ""
         told = f"short trials ({spans} s){once}"
-        yield f"{told}: not RFC results{beside}{count}"
+        yield f"{told}: exploratory, not RFC results{beside}{count}"
     elif statuses & {"none", "other_measure"}:
         yield f"not RFC results: {count}"
     elif "conditional" in statuses:
@@ -355,8 +355,8 @@ def _range(cells: Sequence[CellResult], words: Words) -> Iterator[str]:
         return
     low, high = known[0], known[-1]
     yield (
-        f"{len(cells)} cells of {low.procedure}: from {_figure(low, words)} ({low.id}) "
-        f"to {_figure(high, words)} ({high.id})"
+        f"{len(cells)} test cases of {low.procedure}: from {_figure(low, words)} "
+        f"({low.id}) to {_figure(high, words)} ({high.id})"
     )
 
 
@@ -466,7 +466,7 @@ def _sureness(cells: Sequence[CellResult]) -> Iterator[str]:
         yield f"{_ids(unsettled)}: not settled after {counts[-1]} repeats"
     elif counts[-1] == 1:
         each = " each" if len(cells) > 1 else ""
-        yield f"one repeat{each}: another run may say something else"
+        yield f"one repeat{each}: another run may differ"
     else:
         yield _intervals(cells, counts)
 

@@ -137,13 +137,13 @@ class MeasuredValue(Stored):
     absent: Absent | None = None
     at_most: bool = Field(
         default=False,
-        description="an upper bound: no small part of it may be the tester's own",
+        description="an upper bound: much of it may be the tester's own",
     )
     below_ns: float | None = Field(
         default=None,
         description="what the tester's own way takes, by its passport, where that is "
         "more: all that the figure says is that it is below; null: it is not, or "
-        "nobody knew",
+        "unknown",
     )
 
 
@@ -231,7 +231,7 @@ class OutageTime(Stored):
     value_ns: float = Field(description="frames lost / offered rate (RFC 6201 1.3, 1)")
     within_ns: float = Field(
         description="how far it may be wrong: an interval of frames, the sender's "
-        "largest lag, and frames lost in the shadow of a stall of the tester's own"
+        "largest lag, and frames lost in the recovery window of a stall of the tester"
     )
     bound: Bound = None
     lost: int = Field(description="frames, in the whole trial")

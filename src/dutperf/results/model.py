@@ -84,8 +84,8 @@ class CellResult(Stored):
     )
     series: str | None = Field(
         default=None,
-        description="name of what it has in common with cells of other frame sizes and "
-        "numbers of flows; null: it has no such number",
+        description="name of what it has in common with test cases of other frame "
+        "sizes and numbers of flows; null: it has no such number",
     )
     procedure: ProcedureName
     quantity: str = Field(description="what the median is, in words")
@@ -194,7 +194,7 @@ class CellResult(Stored):
     )
     passport: PassportUse | None = Field(
         default=None,
-        description="what the tester can do without a device; null: nobody knew",
+        description="what the tester can do without a device; null: unknown",
     )
 
     @property
@@ -259,7 +259,9 @@ class Scalability(Stored):
     name: str = Field(description="of the value: throughput; TL, forward; ...")
     unit: Literal["fps", "percent", "frames", "ns"]
     better: Literal["higher", "lower"]
-    series: str = Field(description="what all its cells have in common, but the size")
+    series: str = Field(
+        description="what all its test cases have in common, but the size"
+    )
     frame_size: str
     varied: str = Field(description="what the flows differ in")
     rate_per_flow_fps: int | None = Field(
@@ -299,7 +301,7 @@ class ResultsFile(Stored):
     complete: bool = Field(description="false: the run was interrupted")
     cells: list[CellResult]
     scalability: list[Scalability] = Field(
-        default=[], description="of cells with a number of flows"
+        default=[], description="of test cases with a number of flows"
     )
     not_measured: list[NotMeasured] = Field(
         default=[], description="at testbeds that could not be measured to the end"

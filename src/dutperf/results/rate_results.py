@@ -122,8 +122,8 @@ class Finding(Stored):
 
     modes: groups with nothing between them. shift: the same, one after the other.
     drift: the value rises or falls from repeat to repeat. unstable: the repeats are too
-    far apart. outliers: the first group, and a few repeats far from it. tester: no
-    small part of the figure may be the tester's own, so it is an upper bound.
+    far apart. outliers: the first group, and a few repeats far from it. tester: much
+    of the figure may be the tester's own, so it is an upper bound.
     near_limit: without a device the tester hardly does more, or not even so much.
     altered: frames that were inspected had another TTL, DSCP or payload than they
     should; the figure counts them as forwarded. unanswered: management queries, so the
@@ -230,7 +230,8 @@ class LoadPoint(Stored):
     """
 
     load_percent: float = Field(
-        description="of the maximum load; of the throughput where the cell has a load"
+        description="of the maximum load; of the throughput where the test case has a "
+        "load"
     )
     load_fps: int
     loss_percent: float | None = Field(
@@ -361,6 +362,7 @@ class Load(Stored):
         description="frames per second, or for example '90% of throughput'"
     )
     cell: str | None = Field(
-        default=None, description="id of the throughput cell that found it; null: given"
+        default=None,
+        description="id of the throughput test case that found it; null: given",
     )
     words: str = Field(description="what it is, in words")

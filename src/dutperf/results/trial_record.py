@@ -98,17 +98,17 @@ class TrialRecord(Stored):
     """One finished trial; appended to the journal before the next one starts."""
 
     number: int = Field(ge=1, description="1-based position in the campaign")
-    cell: str = Field(description="id of the cell it was run for")
-    procedure: ProcedureName | None = Field(default=None, description="the cell's")
+    cell: str = Field(description="id of the test case it was run for")
+    procedure: ProcedureName | None = Field(default=None, description="the test case's")
     place: str | None = Field(
         default=None,
-        description="name of the cell's lab or testbed",
+        description="name of the test case's lab or testbed",
     )
     stands_in: str | None = Field(
         default=None,
-        description="name of the equal testbed that it was measured at in place of the "
-        "cell's; trials of a cell before the last change of it do not count; null: at "
-        "the cell's own",
+        description="name of the equal testbed that it was measured at in place of "
+        "the test case's; trials of one before the last change of it do not count; "
+        "null: at the test case's own",
     )
     repeat: int = Field(ge=1, description="1-based repeat within the cell")
     attempt: int = Field(ge=1, description="2 and up: an invalid trial run again")
@@ -133,7 +133,7 @@ class TrialRecord(Stored):
         "verdict says nothing; of stateful tests: phase1 opens connections for the "
         "trial that follows, validation tells which were left after it; damage: of the "
         "second search, for which damaged frames count as received; none of these is "
-        "one of the cell's trials itself",
+        "one of the test case's trials itself",
     )
     device_cpu: DeviceCpu | None = Field(
         default=None,

@@ -75,8 +75,8 @@ def unanswered(count: ManagementCount) -> Iterator[Finding]:
     elif count.answered == 0:
         message += (
             ", the others were damaged or lack some: has the device the interface that "
-            "snmp.interface names, and are its checksums not left to a NIC that it has "
-            "not (ethtool -K INTERFACE tx off)?"
+            "snmp.interface names, and is TX checksum offload disabled (ethtool -K "
+            "INTERFACE tx off)?"
         )
     yield Finding(
         kind="unanswered",
@@ -193,7 +193,7 @@ def withdrawn_words(withdrawn: Withdrawal | None) -> str:
     which = f"repeat {first} does" if first == last else f"repeats {first} to {last} do"
     return (
         f"{which} not count: measured only at the two rates where all before had "
-        "ended, and the limit turned out not to be that sharp; all that count are "
+        "ended, and the loss threshold is not a sharp step; all that count are "
         "classic"
     )
 

@@ -293,8 +293,9 @@ class _Run:
             path = self.directory.path
             self.on_event(
                 Notice(
-                    f"no report is made of more than {_MOST_REPORTED_CELLS:,} cells: "
-                    f"'dutperf query' reads {path}; 'dutperf report {path}' takes long"
+                    f"no report is made of more than {_MOST_REPORTED_CELLS:,} test "
+                    f"cases: 'dutperf query' reads {path}; 'dutperf report {path}' "
+                    "takes long"
                 )
             )
             return
@@ -321,7 +322,7 @@ class _Run:
             return f"nothing was measured{f'; the log is {logs}' if logs else ''}"
         if not self.directory.is_there:
             return f"{path} was removed: nothing of the run is stored any more"
-        cells = f"{len(self.done)} of {len(self.jobs)} cells"
+        cells = f"{len(self.done)} of {len(self.jobs)} test cases"
         return f"the last finished trial is {trials}; results so far ({cells}): {path}"
 
     def _logs(self) -> list[Path]:

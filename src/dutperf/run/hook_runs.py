@@ -312,7 +312,7 @@ class Trigger:
             return
         self._pulled = True
         if not self._hooks:
-            self._say("now: do what is to interrupt the device")
+            self._say("now: interrupt the device")
             return
         self._thread = threading.Thread(target=self._act, daemon=True)
         self._thread.start()

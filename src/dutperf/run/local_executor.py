@@ -288,7 +288,7 @@ def visits_of(
         if cell not in known:
             first = store.records.of([cell])[0]
             raise InputError(
-                f"trial {first.number} of the journal is of a cell that this "
+                f"trial {first.number} of the journal is of a test case that this "
                 f"campaign does not have: {cell}",
                 _ANEW,
             )

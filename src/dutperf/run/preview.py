@@ -270,9 +270,8 @@ ASSUMED_SHARE_PERCENT = 50
 ASSUMED_NOISE = 0.005
 _SHARES_PERCENT = (42, 45, 48, 50, 53, 56, 59)
 ASSUMPTION = (
-    f"expected of a device that does about {ASSUMED_SHARE_PERCENT} % of the maximum "
-    f"rate, give or take {ASSUMED_NOISE:.1%}, and damages no frames, without trials "
-    "that have to be repeated"
+    f"estimate, assuming {ASSUMED_SHARE_PERCENT} % of the maximum rate and no repeated "
+    "trials"
 )
 
 

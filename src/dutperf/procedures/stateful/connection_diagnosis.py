@@ -78,7 +78,7 @@ def _not_translated(address: str) -> Reason:
         code="not_translated",
         message="this device does not translate: the responder saw frames of the "
         f"initiator's own address, {address}",
-        hint="a router or a stateful firewall is no NAT gateway (RFC 9693): are its "
+        hint="a router or a stateful firewall is not a NAT gateway (RFC 9693): are its "
         "rules in place? To measure a firewall all the same, write translates: false "
         "into the testbed",
     )

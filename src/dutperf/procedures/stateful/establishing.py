@@ -239,9 +239,9 @@ def too_short(
     enough = math.ceil(queue.frames * found_per_s / float(allowed))
     return Reason(
         code="short_tests",
-        message=f"{connections:,} connections may be too few: by what the failed tests "
-        f"lost about {queue.frames:,.0f} frames wait in the device, which hides that "
-        f"it opens about {about(queue.rate_per_s)}/s",
+        message=f"{connections:,} connections make too short a test: a queue of about "
+        f"{queue.frames:,.0f} frames hides the true rate, about "
+        f"{about(queue.rate_per_s)}/s",
         hint=f"open {_rounded_up(enough):,} or more (--connections)",
     )
 
@@ -273,9 +273,9 @@ def unproven(
     connections = sum(stream.sent for stream in direction.streams)
     return Reason(
         code="short_tests",
-        message=f"{rate_per_s:,}/s passed, but {connections:,} connections are too few "
-        f"to prove it: frames took up to {about(delay_s * 1000)} ms, so it is known of "
-        f"{about(opened)}/s",
+        message=f"{rate_per_s:,}/s passed, but {connections:,} connections make too "
+        f"short a test to prove it: with frames up to {about(delay_s * 1000)} ms late "
+        f"it proves {about(opened)}/s",
         hint=f"open {_rounded_up(enough):,} or more (--connections)",
     )
 
@@ -522,8 +522,8 @@ def forgotten_in_shadow(opened: Opened) -> Reason | None:
         return None
     return Reason(
         code="sender_burst",
-        message=f"{missing:,} connections do not work that were opened in the shadow "
-        "of a stall of the tester's sender, which may have cost them",
+        message=f"{missing:,} connections do not work that were opened in the "
+        "recovery window of a stall of the tester's sender, which may have cost them",
         hint="isolate the tester's cores; the test is worth repeating",
     )
 
