@@ -7,7 +7,11 @@ arithmetic.
 
 from __future__ import annotations
 
+import random
+import socket
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -34,6 +38,7 @@ from livetools import (
 from dutperf.engine.client import Engine
 from dutperf.lab.refdut_socket import Behaviour, TrialAccount
 from dutperf.protocol.base import DirectionName, IpVersion
+from dutperf.protocol.port_messages import PortsOpenParams, PortSpec
 from dutperf.protocol.result_messages import TrialResult
 from dutperf.protocol.trial_messages import TrialProgress
 from tools.calibrate.truth import Counts, by_account
@@ -248,6 +253,46 @@ def test_testers_that_are_killed_do_the_device_no_harm(
         assert counts(result) == by_account(device.account())
         assert result.verdict.kind == "pass"
         assert device.process.poll() is None
+
+
+def test_clients_that_come_and_go_do_a_server_no_harm(place: Path) -> None:
+    """Also those that connect while its ports are closed and opened again."""
+    paths = [str(place / side) for side in ("left", "right")]
+    ports = [
+        PortSpec(name="left", driver="memif", device=paths[0], memif_role="server"),
+        PortSpec(name="right", driver="memif", device=paths[1], memif_role="server"),
+    ]
+    params = PortsOpenParams(ports=ports, link_timeout_ns=MS).model_dump()
+    ended = threading.Event()
+    clients = [
+        threading.Thread(target=_come_and_go, args=(paths, n, ended)) for n in (1, 2)
+    ]
+    with raw_engine(place) as engine:
+        for client in clients:
+            client.start()
+        try:
+            for _ in range(30):
+                answer = engine.call("ports.open", params)
+                assert answer.error is None or "link" in answer.error.message
+        finally:
+            ended.set()
+            for client in clients:
+                client.join()
+        assert engine.process.poll() is None
+
+
+def _come_and_go(paths: list[str], seed: int, ended: threading.Event) -> None:
+    """Some say nothing, some nonsense; none stays for longer than 2 ms."""
+    draw = random.Random(seed)  # noqa: S311 - which client comes next
+    while not ended.is_set():
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+            try:
+                client.connect(draw.choice(paths))
+                if draw.random() < 0.5:
+                    client.send(bytes(64))
+            except OSError:
+                pass  # it is not there just now, or has hung up
+            time.sleep(draw.random() * 0.002)
 
 
 def test_memif_unmaps_with_the_devices_function(

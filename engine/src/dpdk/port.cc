@@ -21,6 +21,7 @@
 
 #include "dpdk/error.h"
 #include "dpdk/pool.h"
+#include "interposed/memif_sockets.h"
 #include "kernel/driver_counters.h"
 #include "kernel/flow_control.h"
 #include "kernel/netlink.h"
@@ -376,8 +377,12 @@ void Port::switch_flow_control_off() {
 void Port::close() noexcept {
   if (id_ != RTE_MAX_ETHPORTS) {
     rte_eth_dev_callback_unregister(id_, RTE_ETH_EVENT_INTR_LSC, count_link_change, this);
-    rte_eth_dev_stop(id_);
-    rte_eth_dev_close(id_);
+    if (options_.driver == Driver::kMemif && options_.memif_server) {
+      interposed::close_memif_server(id_, options_.device);
+    } else {
+      rte_eth_dev_stop(id_);
+      rte_eth_dev_close(id_);
+    }
   }
   promiscuity_.reset();
   id_ = RTE_MAX_ETHPORTS;
