@@ -40,6 +40,7 @@ Driver driver;
 struct KernelDriver {
   std::optional<ethtool_pauseparam> pause;  // none: it has none
   bool takes_settings = true;
+  bool keeps_autonegotiation = true;  // as i40e and ice; else as igb and e1000e
 };
 KernelDriver kernel_driver;
 
@@ -60,9 +61,8 @@ extern "C" int rte_dev_probe(const char* device) {
   if (device != kAddress) return real<decltype(rte_dev_probe)>("rte_dev_probe")(device);
   ++probes;
   uint16_t id = 0;
-  return rte_eth_dev_get_port_by_name(kBehind, &id) == 0
-             ? -EEXIST
-             : rte_eal_hotplug_add("vdev", kBehind, "");
+  return rte_eth_dev_get_port_by_name(kBehind, &id) == 0 ? -EEXIST
+                                                         : rte_eal_hotplug_add("vdev", kBehind, "");
 }
 
 extern "C" int rte_eth_dev_get_port_by_name(const char* name, uint16_t* id) {
@@ -131,10 +131,13 @@ extern "C" int ioctl(int fd, unsigned long request, ...) noexcept {
     pause = *kernel_driver.pause;
     return 0;
   }
-  // As e1000e, igb, ixgbe: another autonegotiation than the link's is refused.
-  const bool taken = kernel_driver.takes_settings && pause.autoneg == kernel_driver.pause->autoneg;
-  if (taken) kernel_driver.pause = pause;
-  return taken ? 0 : -1;
+  if (!kernel_driver.takes_settings) return -1;
+  if (kernel_driver.keeps_autonegotiation && pause.autoneg != kernel_driver.pause->autoneg) {
+    return -1;
+  }
+  if (!kernel_driver.keeps_autonegotiation && pause.autoneg == 1) return 0;  // as negotiated
+  kernel_driver.pause = pause;
+  return 0;
 }
 
 namespace dutperf {
@@ -197,13 +200,16 @@ TEST_F(OpenedPort, IsANicThatDpdkHasOpenedOrOneThatWasClosed) {
   }
 }
 
-TEST(KernelFlowControl, IsSwitchedOffWithTheAutonegotiationThatItHas) {
-  for (const uint32_t autoneg : {0U, 1U}) {
-    kernel_driver = {ethtool_pauseparam{.cmd = 0, .autoneg = autoneg, .rx_pause = 1, .tx_pause = 0},
-                     true};
-    EXPECT_EQ(kernel::flow_control("eth0"), true);
-    kernel::switch_flow_control_off("eth0");
-    EXPECT_EQ(kernel::flow_control("eth0"), false);
+TEST(KernelFlowControl, IsSwitchedOffWhetherItIsNegotiatedOrNot) {
+  for (const bool keeps : {true, false}) {
+    for (const uint32_t autoneg : {0U, 1U}) {
+      kernel_driver = {
+          ethtool_pauseparam{.cmd = 0, .autoneg = autoneg, .rx_pause = 1, .tx_pause = 0}, true,
+          keeps};
+      EXPECT_EQ(kernel::flow_control("eth0"), true);
+      kernel::switch_flow_control_off("eth0");
+      EXPECT_EQ(kernel::flow_control("eth0"), false);
+    }
   }
 }
 
