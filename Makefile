@@ -190,7 +190,7 @@ fuzz-short: fuzzers
 
 fuzzers: | packages-test
 	@[ -f $(FUZZ_BUILD)/build.ninja ] || scripts/step "configuring the fuzz targets" \
-	  cmake -S . -B $(FUZZ_BUILD) -G Ninja -DCMAKE_CXX_COMPILER=clang++-14 -DDUTPERF_FUZZ=ON \
+	  cmake -S . -B $(FUZZ_BUILD) -G Ninja -DCMAKE_CXX_COMPILER=clang++ -DDUTPERF_FUZZ=ON \
 	    -DDUTPERF_TESTS=OFF
 	$(STEP) "the fuzz targets: building what has changed" $(NINJA) -C $(FUZZ_BUILD) fuzzers
 
