@@ -30,13 +30,13 @@ def _answer(port: FileIO, told: dict[str, object]) -> None:
         left = left[port.write(left) :]
 
 
-def _run(command: str, timeout_s: float) -> dict[str, object]:
+def _run(number: int, command: str, timeout_s: float) -> dict[str, object]:
     words = ["timeout", "--kill-after=5", str(timeout_s), "sh", "-c", command]
     done = subprocess.run(
         words, stdin=subprocess.DEVNULL, capture_output=True, check=False
     )
     out, err = (text.decode(errors="replace") for text in (done.stdout, done.stderr))
-    return {"code": done.returncode, "out": out, "err": err}
+    return {"number": number, "code": done.returncode, "out": out, "err": err}
 
 
 if __name__ == "__main__":

@@ -151,7 +151,7 @@ class Line:
         self._socket = socket.socket(socket.AF_UNIX)
         self._socket.settimeout(timeout_s)
         self._socket.connect(str(path))
-        self._file = self._socket.makefile("rb")
+        self._begun = b""
 
     def send(self, message: dict[str, Any]) -> None:
         """One line."""
@@ -164,20 +164,23 @@ class Line:
             SetupError: none comes.
         """
         self._socket.settimeout(timeout_s)
-        try:
-            line = self._file.readline()
-        except TimeoutError:
-            line = b""
-        if not line:
-            raise SetupError(
-                f"the virtual machine said nothing for {timeout_s:.0f} s, or has ended",
-                f"see {FOLDER}/console.log",
-            )
+        while b"\n" not in self._begun:
+            try:
+                more = self._socket.recv(65536)
+            except TimeoutError:
+                more = b""
+            if not more:
+                raise SetupError(
+                    f"the virtual machine said nothing for {timeout_s:.0f} s, "
+                    "or has ended",
+                    f"see {FOLDER}/console.log",
+                )
+            self._begun += more
+        line, _, self._begun = self._begun.partition(b"\n")
         return json.loads(line)
 
     def close(self) -> None:
         """Leaves the other end alone."""
-        self._file.close()
         self._socket.close()
 
 
@@ -197,14 +200,21 @@ class Machine:
         self._qemu = qemu
         self._agent = Line(_wait_for(FOLDER / "agent", qemu), boot_s)
         self._agent.receive(boot_s)
+        self._asked = 0
         self._qmp = Line(FOLDER / "qmp", 10)
         self._qmp.receive(10)
         self.ask_qemu("qmp_capabilities")
 
     def run(self, command: str, timeout_s: float = 120) -> Done:
         """``command`` by the guest's shell."""
-        self._agent.send({"command": command, "timeout_s": timeout_s})
-        return Done(**self._agent.receive(timeout_s + 60))
+        self._asked += 1
+        self._agent.send(
+            {"number": self._asked, "command": command, "timeout_s": timeout_s}
+        )
+        while True:
+            said = self._agent.receive(timeout_s + 60)
+            if said.pop("number") == self._asked:  # not of one that was given up
+                return Done(**said)
 
     def ask_qemu(self, command: str, /, **arguments: object) -> Any:  # noqa: ANN401
         """A command of its monitor.

@@ -209,7 +209,7 @@ class Tester:
             command += f" --output {place}"
         self.sh(
             f"cat >{place}.yaml <<'END'\n{text}\nEND\n"
-            f"({command} >{place}.out 2>{place}.err; echo $? >{place}.code) &"
+            f"({command} >{place}.out 2>{place}.err; echo $? >{place}.code) >/dev/null 2>&1 &"
         )
         return place
 
