@@ -8,6 +8,8 @@
 # make deb     the same as a Debian package, with its Python packages
 # make image   the same as an image for containers (root); BASE=debian:12@sha256:..., or made here
 # make locks   the sums of Python packages anew, after a version in requirements/ was changed
+# make nic-lab  a virtual machine with dutperf and NICs that QEMU emulates, of Debian 13 (root)
+# make test-nics  what docs/real-nics.md says, on each of its NICs (root); MODEL=igb: on one
 # make vm-image  what the lab linux-vm needs: QEMU, and the image of its virtual machine
 #
 # Each step says what it does, and does only what is missing; a second run installs nothing.
@@ -57,7 +59,7 @@ papers: setup packages-papers
 setup: $(VENV)/.run engine
 
 # One installation at a time: the second waits for the first.
-.PHONY: packages-run packages-test packages-papers packages-vm packages-deb packages-image
+.PHONY: packages-run packages-test packages-papers packages-vm packages-nics packages-deb packages-image
 packages-run:
 	$(STEP) -v "Debian packages to run: those that are missing" \
 	  scripts/install-packages scripts/packages-run.txt
@@ -73,6 +75,9 @@ packages-deb: packages-run
 packages-image: packages-deb
 	$(STEP) -v "Debian packages to build the image: those that are missing" \
 	  scripts/install-packages scripts/packages-image.txt
+packages-nics: packages-run
+	$(STEP) -v "Debian packages for the lab of NICs: those that are missing" \
+	  scripts/install-packages scripts/packages-nics.txt
 packages-test: packages-papers packages-vm
 	$(STEP) -v "Debian packages for the tests: those that are missing" \
 	  scripts/install-packages scripts/packages-test.txt
@@ -119,6 +124,14 @@ VM_PACKAGES := scripts/packages-vm-image.txt
 vm-image: packages-vm $(IMAGE)
 $(IMAGE): $(VM_PACKAGES) src/dutperf/lab/vm_image.py | $(VENV)/.run packages-vm
 	$(STEP) "the virtual machine's image" $(BIN)/python -m dutperf.lab.vm_image $(VM_PACKAGES) $(@D)
+
+# Not in parallel: one root is made of the other's .deb.
+.PHONY: nic-lab test-nics
+nic-lab: $(VENV)/.run | packages-nics
+	$(STEP) -v "the lab of NICs in $(BUILD)/nic-lab: some minutes" scripts/nic-lab
+test-nics: nic-lab
+	$(STEP) -v "NICs: each step of the documents" \
+	  $(BIN)/python -m tools nics $(addprefix --model ,$(MODEL))
 
 # What users install, see docs/install.md. Nothing here is of $(VENV) or of the engine in $(BUILD).
 PACKAGING := $(BUILD)/packaging-venv
@@ -190,7 +203,7 @@ fuzz-short: fuzzers
 
 fuzzers: | packages-test
 	@[ -f $(FUZZ_BUILD)/build.ninja ] || scripts/step "configuring the fuzz targets" \
-	  cmake -S . -B $(FUZZ_BUILD) -G Ninja -DCMAKE_CXX_COMPILER=clang++-14 -DDUTPERF_FUZZ=ON \
+	  cmake -S . -B $(FUZZ_BUILD) -G Ninja -DCMAKE_CXX_COMPILER=clang++ -DDUTPERF_FUZZ=ON \
 	    -DDUTPERF_TESTS=OFF
 	$(STEP) "the fuzz targets: building what has changed" $(NINJA) -C $(FUZZ_BUILD) fuzzers
 

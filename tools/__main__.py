@@ -11,6 +11,7 @@ from dutperf.cli.main import end_with
 from tools.alarms import compare_alarms, trend_alarms
 from tools.calibrate.command import calibrate_command
 from tools.mutants_cpp import mutants_cpp
+from tools.nics.command import nics
 from tools.pictures import pictures
 from tools.searches import compare_searches
 
@@ -27,6 +28,7 @@ PROGRAM.command("compare-alarms")(compare_alarms)
 PROGRAM.command("trend-alarms")(trend_alarms)
 PROGRAM.command("mutants-cpp")(mutants_cpp)
 PROGRAM.command("pictures")(pictures)
+PROGRAM.command("nics")(nics)
 
 if __name__ == "__main__":
     end_with(lambda: run(sys.argv[1:], PROGRAM))

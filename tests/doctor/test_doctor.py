@@ -44,6 +44,7 @@ GOOD = {
     "proc/sys/net/core/netdev_max_backlog": "1000",
     "proc/42/cmdline": "/usr/bin/python3\0-m\0dutperf",
 }
+EMULATED = "model name : QEMU TCG CPU version 2.5+\nflags : fpu\n"
 LINK = [{"ifname": "left", "operstate": "UP", "mtu": 1500}]
 SETTINGS = {
     "-i": "driver: ixgbe\nversion: 6.1\nfirmware-version: 0x800\n",
@@ -126,6 +127,7 @@ def test_a_machine_that_is_as_it_should_be_has_no_findings(tmp_path: Path) -> No
         ("isolated_cpus", "doubtful", {f"{CPU}/isolated": ""}),
         ("time_stamp_counter", "bad", {"proc/cpuinfo": "flags : fpu nonstop_tsc"}),
         ("time_stamp_counter", "doubtful", {"proc/cpuinfo": "flags : constant_tsc"}),
+        ("time_stamp_counter", "doubtful", {"proc/cpuinfo": EMULATED}),
         (
             "huge_pages",
             "doubtful",
@@ -389,6 +391,11 @@ def test_time_that_the_host_took_is_told(tmp_path: Path) -> None:
         "doubtful",
         "10.00% of the time of all CPUs",
     )
+
+
+def test_an_emulated_cpu_is_named(tmp_path: Path) -> None:
+    check = found(tmp_path, {"proc/cpuinfo": EMULATED})["time_stamp_counter"]
+    assert "QEMU's software emulation (TCG)" in check.found
 
 
 def test_a_virtual_machine_may_hide_who_shares_its_cores(tmp_path: Path) -> None:

@@ -327,6 +327,12 @@ def test_ports_that_need_a_cable_have_no_loop_unless_there_is_one() -> None:
     )
 
 
+def test_a_cable_is_offered_no_more_than_the_testbed_allows() -> None:
+    allowed = TESTBED.model_copy(update={"max_rate_fps": 1000})
+    loop = check_loop(loop_of(PlannedTestbed(testbed=allowed), cabled=True))
+    assert loop.planned.testbed.max_rate_fps == 1000
+
+
 def test_a_testbed_with_several_ports_on_a_side_has_none_and_says_so(
     tmp_path: Path,
 ) -> None:

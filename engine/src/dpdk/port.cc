@@ -257,7 +257,9 @@ void Port::create(const RingPair* rings) {
   std::string name = options_.device;
   int error = 0;
   if (options_.driver == Driver::kPci) {
-    error = rte_dev_probe(options_.device.c_str());
+    // When the engine starts DPDK has opened each; one that was closed is not there any more.
+    if (rte_eth_dev_get_port_by_name(name.c_str(), &id_) == 0) return;
+    error = rte_dev_probe(name.c_str());
   } else {
     if (options_.driver == Driver::kMemif && options_.memif_server) {
       remove_dead_socket(options_.device);
@@ -376,6 +378,8 @@ void Port::switch_flow_control_off() {
 
 void Port::close() noexcept {
   if (id_ != RTE_MAX_ETHPORTS) {
+    rte_eth_dev_info info{};
+    const bool known = rte_eth_dev_info_get(id_, &info) == 0;
     rte_eth_dev_callback_unregister(id_, RTE_ETH_EVENT_INTR_LSC, count_link_change, this);
     if (options_.driver == Driver::kMemif && options_.memif_server) {
       interposed::close_memif_server(id_, options_.device);
@@ -383,6 +387,8 @@ void Port::close() noexcept {
       rte_eth_dev_stop(id_);
       rte_eth_dev_close(id_);
     }
+    // A NIC that has a driver still is not probed again, and would have no port then.
+    if (known && options_.driver == Driver::kPci) rte_dev_remove(info.device);
   }
   promiscuity_.reset();
   id_ = RTE_MAX_ETHPORTS;
@@ -428,8 +434,8 @@ std::optional<uint32_t> Port::in_flight_frames() const {
 
 std::string Port::driver_name() const {
   rte_eth_dev_info info{};
-  rte_eth_dev_info_get(id_, &info);
-  return info.driver_name != nullptr ? info.driver_name : "unknown";
+  const bool known = rte_eth_dev_info_get(id_, &info) == 0 && info.driver_name != nullptr;
+  return known ? info.driver_name : "unknown";
 }
 
 LinkState Port::link() const {

@@ -1,10 +1,13 @@
 // A port at drivers that answer as those of NICs do: DPDK's own calls have fakes here.
 #include "dpdk/port.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <linux/ethtool.h>
 #include <linux/sockios.h>
 #include <net/if.h>
+#include <rte_bus_vdev.h>
+#include <rte_dev.h>
 #include <rte_ethdev.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -12,6 +15,8 @@
 
 #include <cstdarg>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "dpdk/error.h"
 #include "dpdk/testing/memory.h"
@@ -35,10 +40,35 @@ Driver driver;
 struct KernelDriver {
   std::optional<ethtool_pauseparam> pause;  // none: it has none
   bool takes_settings = true;
+  bool keeps_autonegotiation = true;  // as i40e and ice; else as igb and e1000e
 };
 KernelDriver kernel_driver;
 
+// A NIC by PCI, which has no port before it is probed, nor after it was removed: the port of a
+// virtual device.
+constexpr std::string_view kAddress = "0000:03:00.0";
+constexpr const char* kBehind = "net_null_nic";
+int probes;
+
+template <typename Function>
+Function* real(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+}
+
 }  // namespace
+
+extern "C" int rte_dev_probe(const char* device) {
+  if (device != kAddress) return real<decltype(rte_dev_probe)>("rte_dev_probe")(device);
+  ++probes;
+  uint16_t id = 0;
+  return rte_eth_dev_get_port_by_name(kBehind, &id) == 0 ? -EEXIST
+                                                         : rte_eal_hotplug_add("vdev", kBehind, "");
+}
+
+extern "C" int rte_eth_dev_get_port_by_name(const char* name, uint16_t* id) {
+  return real<decltype(rte_eth_dev_get_port_by_name)>("rte_eth_dev_get_port_by_name")(
+      name == kAddress ? kBehind : name, id);
+}
 
 extern "C" int rte_eth_dev_flow_ctrl_get(uint16_t, rte_eth_fc_conf* conf) {
   if (!driver.flow_control) return -ENOTSUP;
@@ -101,10 +131,13 @@ extern "C" int ioctl(int fd, unsigned long request, ...) noexcept {
     pause = *kernel_driver.pause;
     return 0;
   }
-  // As e1000e, igb, ixgbe: another autonegotiation than the link's is refused.
-  const bool taken = kernel_driver.takes_settings && pause.autoneg == kernel_driver.pause->autoneg;
-  if (taken) kernel_driver.pause = pause;
-  return taken ? 0 : -1;
+  if (!kernel_driver.takes_settings) return -1;
+  if (kernel_driver.keeps_autonegotiation && pause.autoneg != kernel_driver.pause->autoneg) {
+    return -1;
+  }
+  if (!kernel_driver.keeps_autonegotiation && pause.autoneg == 1) return 0;  // as negotiated
+  kernel_driver.pause = pause;
+  return 0;
 }
 
 namespace dutperf {
@@ -155,13 +188,28 @@ TEST_F(OpenedPort, TakesFramesForAnyMac) {
   EXPECT_TRUE(driver.promiscuous);
 }
 
-TEST(KernelFlowControl, IsSwitchedOffWithTheAutonegotiationThatItHas) {
-  for (const uint32_t autoneg : {0U, 1U}) {
-    kernel_driver = {ethtool_pauseparam{.cmd = 0, .autoneg = autoneg, .rx_pause = 1, .tx_pause = 0},
-                     true};
-    EXPECT_EQ(kernel::flow_control("eth0"), true);
-    kernel::switch_flow_control_off("eth0");
-    EXPECT_EQ(kernel::flow_control("eth0"), false);
+TEST_F(OpenedPort, IsANicThatDpdkHasOpenedOrOneThatWasClosed) {
+  PortOptions nic = options();
+  nic.driver = dpdk::Driver::kPci;
+  nic.device = kAddress;
+  ASSERT_EQ(rte_eal_hotplug_add("vdev", kBehind, ""), 0);
+  probes = 0;
+  for (const int expected : {0, 1, 2}) {
+    EXPECT_EQ(Port(nic, nullptr).driver_name(), "net_null");
+    EXPECT_EQ(probes, expected);
+  }
+}
+
+TEST(KernelFlowControl, IsSwitchedOffWhetherItIsNegotiatedOrNot) {
+  for (const bool keeps : {true, false}) {
+    for (const uint32_t autoneg : {0U, 1U}) {
+      kernel_driver = {
+          ethtool_pauseparam{.cmd = 0, .autoneg = autoneg, .rx_pause = 1, .tx_pause = 0}, true,
+          keeps};
+      EXPECT_EQ(kernel::flow_control("eth0"), true);
+      kernel::switch_flow_control_off("eth0");
+      EXPECT_EQ(kernel::flow_control("eth0"), false);
+    }
   }
 }
 

@@ -7,6 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <utility>
+
 namespace dutperf::kernel {
 namespace {
 
@@ -36,6 +38,11 @@ void switch_flow_control_off(const std::string& interface) {
   if (!ask(interface, pause) || (pause.rx_pause == 0 && pause.tx_pause == 0)) return;
   pause.cmd = ETHTOOL_SPAUSEPARAM;
   pause.rx_pause = pause.tx_pause = 0;
+  // igb and e1000e negotiate it all the same where that is on, whatever else they are told; i40e
+  // and ice refuse another autonegotiation than the link's.
+  const auto negotiated = std::exchange(pause.autoneg, 0U);
+  if (ask(interface, pause)) return;
+  pause.autoneg = negotiated;
   ask(interface, pause);
 }
 

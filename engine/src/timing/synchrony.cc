@@ -1,6 +1,8 @@
 #include "timing/synchrony.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 #include "timing/clock.h"
 
@@ -38,6 +40,28 @@ bool tsc_is_invariant() {
   return true;  // by the architecture
 #endif
 }
+
+std::string hypervisor() {
+#if defined(__x86_64__)
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  constexpr unsigned kIsVirtual = 1U << 31;
+  constexpr unsigned kHypervisor = 0x40000000;
+  if (__get_cpuid(1, &eax, &ebx, &ecx, &edx) == 0 || (ecx & kIsVirtual) == 0) return "";
+  std::array<unsigned, 3> name{};
+  __cpuid(kHypervisor, eax, name[0], name[1], name[2]);
+  std::array<char, sizeof(name)> letters{};
+  std::memcpy(letters.data(), name.data(), sizeof(name));
+  return {letters.data(), letters.size()};
+#else
+  return "";
+#endif
+}
+
+// QEMU without KVM. It has no flag for a counter of constant rate, and one counter for all CPUs.
+bool counts_by_host(std::string_view hypervisor) { return hypervisor == "TCGTCGTCGTCG"; }
 
 void OffsetBounds::narrow(uint64_t asked, uint64_t answer, uint64_t heard) {
   lowest = std::max(lowest, static_cast<int64_t>(answer - heard));

@@ -9,11 +9,18 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 namespace dutperf::timing {
 
 // False also where the CPU does not say, as in virtual machines that hide the flag.
 bool tsc_is_invariant();
+
+// The twelve letters by which a hypervisor names itself; empty without one.
+std::string hypervisor();
+// Whether that is an emulation whose counter is the host's clock, though no flag says so.
+bool counts_by_host(std::string_view hypervisor);
 
 struct OffsetBounds {
   int64_t lowest = INT64_MIN;

@@ -44,6 +44,14 @@ TEST(OffsetBounds, AreCertainOnlyWhenZeroIsRuledOut) {
   EXPECT_GE(bounds_of(-50'000, 7).possible(), 50'000U);
 }
 
+TEST(Hypervisor, OfWhichTheCounterIsTheHostsClockIsAnEmulationThatIsKnown) {
+  EXPECT_TRUE(counts_by_host("TCGTCGTCGTCG"));
+  for (const char* other : {"", "KVMKVMKVM\0\0\0", "VMwareVMware", "TCG"}) {
+    EXPECT_FALSE(counts_by_host(other)) << other;
+  }
+  EXPECT_TRUE(hypervisor().empty() || hypervisor().size() == 12);
+}
+
 TEST(SynchronyProbe, DoesNotRuleOutZeroBetweenThreadsOfOneClock) {
   SynchronyProbe probe;
   constexpr uint64_t kPatience = 40'000'000'000;

@@ -153,6 +153,9 @@ def _isolation(machine: Machine, cpus: Set[int]) -> Check:
     )
 
 
+_EMULATED = "QEMU TCG CPU"
+
+
 def _counter(machine: Machine) -> Check:
     flags = _flags(machine)
     source = machine.text(
@@ -162,6 +165,14 @@ def _counter(machine: Machine) -> Check:
         return Check("time_stamp_counter", "unknown", "the processor does not say")
     missing = [flag for flag in ("constant_tsc", "nonstop_tsc") if flag not in flags]
     told = f"clock source {source}" if source else "clock source not known"
+    if machine.table("proc/cpuinfo").get("model name", "").startswith(_EMULATED):
+        return Check(
+            "time_stamp_counter",
+            "doubtful",
+            f"the host's clock, by QEMU's software emulation (TCG); {told}",
+            "counts are exact; rates and delays are those of an emulated CPU",
+            "use KVM, or a machine that is not emulated",
+        )
     if not missing:
         return Check("time_stamp_counter", "good", f"constant and never stops; {told}")
     return Check(

@@ -81,7 +81,8 @@ def loop_of(planned: PlannedTestbed, *, cabled: bool = False) -> Loop | None:
         own = connected(testbed, _memif_ends(), namespace=None)
         return Loop("memif, the tester at both ends", PlannedTestbed(testbed=own))
     if cabled or all(isinstance(port, RingPort) for port in ports):
-        own = connected(testbed, {name: s.port for name, s in testbed.sides.items()})
+        same = {name: side.port for name, side in testbed.sides.items()}
+        own = connected(testbed, same, max_rate_fps=testbed.max_rate_fps)
         return Loop(_as_told(ports), PlannedTestbed(testbed=own))
     return None
 

@@ -1,0 +1,213 @@
+"""What is tried on each NIC, in the order of docs/real-nics.md and docs/hardware.md."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from dutperf.errors import SetupError
+from tools.nics.machine import CABLE, LARGE_MTU, ROUTED
+from tools.nics.tester import MAX_FPS, Seen, Tester
+
+_LOOK = f"--ip 4 --quick --frame-size 128 --max-rate {MAX_FPS}"
+_LOSS = f"--ip 4 --quick --frame-size 128 --rate {MAX_FPS // 2}"
+_SENDING_FRAMES = 300
+"""So many more at the router, and a trial goes on."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One of them.
+
+    Attributes:
+        expected: its outcome.
+        but: of the models of which another is expected.
+        always: others need it.
+    """
+
+    name: str
+    run: Callable[[Tester], Seen]
+    expected: str = "measured"
+    but: Mapping[str, str] = field(default_factory=dict)
+    always: bool = False
+
+    def expected_of(self, model: str) -> str:
+        """The outcome on that one."""
+        return self.but.get(model, self.expected)
+
+
+def _down(tester: Tester) -> Seen:
+    return tester.dutperf(
+        f"throughput {_LOOK}", tester.testbed(driver="af_packet")
+    ).seen
+
+
+def _af_packet(tester: Tester) -> Seen:
+    for name in ROUTED:
+        tester.sh(f"ip link set {tester.nics[name].interface} up")
+    return tester.counted(f"throughput {_LOOK}", tester.testbed(driver="af_packet"))
+
+
+def _af_xdp(tester: Tester) -> Seen:
+    return tester.dutperf(f"throughput {_LOOK}", tester.testbed(driver="af_xdp")).seen
+
+
+def _af_xdp_one_queue(tester: Tester) -> Seen:
+    for name in ROUTED:
+        interface = tester.nics[name].interface
+        tester.machine.run(f"ethtool -L {interface} combined 1")
+    return tester.counted(f"throughput {_LOOK}", tester.testbed(driver="af_xdp"))
+
+
+def _bind(tester: Tester) -> Seen:
+    tester.sh("echo 512 >/proc/sys/vm/nr_hugepages")
+    tester.bind("vfio-pci")
+    status = tester.sh("dpdk-devbind.py --status-dev net")
+    bound = sum("drv=vfio-pci" in line for line in status.splitlines())
+    return Seen("bound" if bound == len(tester.nics) else "not bound", f"{bound} NICs")
+
+
+def _doctor(tester: Tester) -> Seen:
+    ran = tester.dutperf("doctor --json", tester.testbed())
+    checks = json.loads(ran.out)["checks"]
+    bad = [f"{c['name']}: {c['found']}" for c in checks if c["verdict"] == "bad"]
+    doubtful = [c["name"] for c in checks if c["verdict"] == "doubtful"]
+    told = "; ".join(bad) or "doubtful: " + ", ".join(doubtful)
+    return Seen("bad" if bad else "nothing bad", told)
+
+
+def _selftest(tester: Tester) -> Seen:
+    return tester.dutperf("selftest --cabled --quick", tester.testbed(CABLE)).seen
+
+
+def _cable(tester: Tester) -> Seen:
+    return tester.counted(f"throughput {_LOOK}", tester.cabled(), CABLE)
+
+
+def _throughput(tester: Tester) -> Seen:
+    return tester.counted(f"throughput {_LOOK}", tester.testbed())
+
+
+def _frame_loss(tester: Tester) -> Seen:
+    return tester.counted(f"frame-loss {_LOSS}", tester.testbed())
+
+
+def _latency(tester: Tester) -> Seen:
+    return tester.counted(f"latency {_LOSS}", tester.testbed())
+
+
+def _jumbo(tester: Tester) -> Seen:
+    words = f"frame-loss --ip 4 --quick --frame-size {LARGE_MTU + 18} --rate 100"
+    return tester.counted(words, tester.testbed(ports={"mtu": LARGE_MTU}))
+
+
+def _vlan(tester: Tester) -> Seen:
+    testbed = tester.cabled(vlan=10)
+    return tester.counted(f"frame-loss {_LOSS}", testbed, CABLE)
+
+
+_NAT = (
+    "nft 'add table ip nat; add chain ip nat out { type nat hook postrouting priority "
+    "srcnat; }; add rule ip nat out oifname right masquerade'"
+)
+
+
+def _stateful(tester: Tester) -> Seen:
+    tester.machine.in_router(_NAT)
+    try:
+        words = "throughput --stateful --quick --connections 1000 --phase1-rate 500"
+        rate = f"--max-rate {MAX_FPS} --frame-size 128"
+        return tester.dutperf(f"{words} {rate}", tester.testbed()).seen
+    finally:
+        tester.machine.in_router("nft delete table ip nat")
+
+
+def _long_trial(tester: Tester) -> str:
+    """Starts one, and waits until it sends."""
+    place = tester.start(
+        f"frame-loss --ip 4 --frame-size 128 --rate {MAX_FPS // 2} --trial-duration 15",
+        tester.testbed(),
+    )
+    before = tester.router_frames()
+    for _ in range(120):
+        if tester.router_frames() > before + _SENDING_FRAMES:
+            return place
+        time.sleep(0.5)
+    raise SetupError("no frame came to the router within 60 s")
+
+
+def _pulled(tester: Tester) -> Seen:
+    place = _long_trial(tester)
+    tester.machine.ask_qemu("set_link", name="right", up=False)
+    time.sleep(1)
+    tester.machine.ask_qemu("set_link", name="right", up=True)
+    return tester.finish(place).seen
+
+
+def _killed(tester: Tester) -> Seen:
+    place = _long_trial(tester)
+    tester.sh("kill -9 $(pidof dutperf-engine)")
+    ended = tester.finish(place)
+    again = tester.dutperf(f"frame-loss {_LOSS}", tester.testbed())
+    told = f"{ended.outcome}: {ended.message}; again: {again.message}"
+    return Seen(f"then {again.outcome}", told)
+
+
+_OPEN_AGAIN = """
+import sys
+from pathlib import Path
+from dutperf.config.loader import load_testbed
+from dutperf.run.engine_session import open_ports, prepare_engine
+testbed = load_testbed(Path(sys.argv[1]))
+with prepare_engine(testbed, print)(Path(sys.argv[1] + ".log")) as engine:
+    for _ in range(3):
+        print(*(port.driver_name for port in open_ports(engine, testbed, print).ports))
+"""
+
+
+def _opened_again(tester: Tester) -> Seen:
+    place = tester.write("again", json.dumps(tester.testbed()))
+    program = tester.write("again.py", _OPEN_AGAIN)
+    done = tester.machine.run(f"/usr/lib/dutperf/bin/python3 -I {program} {place}")
+    said = (done.err + done.out).strip().splitlines()
+    return Seen("opened" if done.code == 0 else "refused", said[-1] if said else "")
+
+
+def _flow_control(tester: Tester) -> Seen:
+    for name in ROUTED:
+        interface = tester.nics[name].interface
+        tester.machine.run(f"ethtool -A {interface} rx on tx on")
+    testbed = tester.testbed(driver="af_packet")
+    place = tester.start(f"frame-loss {_LOSS}", testbed)
+    ran = tester.finish(place)
+    environment = json.loads(tester.read(f"{place}/environment.json"))
+    told = [port["flow_control"] for port in environment["ports"]]
+    return Seen(ran.outcome, f"flow control {', '.join(told)}; {ran.message}")
+
+
+STEPS = (
+    Step("kernel driver, interfaces down", _down, "refused"),
+    Step("kernel driver by AF_PACKET", _af_packet),
+    Step(
+        "kernel driver by AF_XDP, as it is",
+        _af_xdp,
+        but={"igb": "refused", "vmxnet3": "refused", "virtio-net-pci": "refused"},
+    ),
+    Step("kernel driver by AF_XDP, one queue", _af_xdp_one_queue),
+    Step("flow control on, kernel driver", _flow_control),
+    Step("binding to vfio-pci", _bind, "bound", always=True),
+    Step("doctor", _doctor, "nothing bad"),
+    Step("selftest --cabled --quick", _selftest),
+    Step("throughput on the cable", _cable),
+    Step("throughput", _throughput),
+    Step("frame loss", _frame_loss),
+    Step("latency", _latency),
+    Step("jumbo frames", _jumbo, but={"e1000e": "refused"}),
+    Step("VLAN tags, on the cable", _vlan),
+    Step("stateful, by NAT", _stateful),
+    Step("cable pulled in mid-trial", _pulled, "invalid"),
+    Step("ports opened again by one engine", _opened_again, "opened"),
+    Step("engine killed, and started again", _killed, "then measured"),
+)
