@@ -2,7 +2,7 @@
 # make test    everything that CI runs (root)
 # make test-long  that, the tests that take long, and the fuzz targets (root)
 # make papers  run the experiments of the papers, half an hour (root)
-# make pictures  the pictures of README and documents anew: a demo (root)
+# make pictures  the pictures of README and documents anew: a demo, some labs (root)
 # make setup   what both share: Debian packages, .venv, the engine
 # make dist    sdist, wheel and SBOM of the commit that is checked out, in dist/
 # make deb     the same as a Debian package, with its Python packages

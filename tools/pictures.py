@@ -1,8 +1,9 @@
 """The documents' pictures made anew: a command, and its report's first screen.
 
 A command is recorded as asciinema does (asciicast v2: a line for each piece of output,
-with its time), and its last lines are drawn as an SVG that loads nothing. Which version
-made them is in ``docs/pictures/version``; a test refuses pictures of another one.
+with its time), and its last lines are drawn as an SVG that loads nothing: each one of
+``docs/questions.md`` that has a picture below it. Which version made them is in
+``docs/pictures/version``; a test refuses pictures of another one.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import pty
 import re
 import select
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -29,10 +31,15 @@ from dutperf import __version__
 from dutperf.errors import SetupError
 
 PICTURES = Path("docs/pictures")
+QUESTIONS = Path("docs/questions.md")
+ANSWER = re.compile(r"```sh\n(dutperf .*)\n```\n\n!\[.*\]\(pictures/(.*)\.svg\)")
+"""A command, and the name of the picture below it."""
 VERSION = PICTURES / "version"
 _COLUMNS, _LINES = 100, 30
 _SCREEN = "1280,980"
 _CHROMIUM = "chromium"
+_ERASED = "\x1b[2K"
+"""What a live view ends with."""
 _FONTS = re.compile(r"@font-face \{\{.*?\}\}", re.DOTALL)
 _PLAIN = _FONTS.sub("", CONSOLE_SVG_FORMAT).replace(
     "Generated with Rich https://www.textualize.io", f"dutperf {__version__}"
@@ -40,32 +47,36 @@ _PLAIN = _FONTS.sub("", CONSOLE_SVG_FORMAT).replace(
 
 
 def pictures() -> None:
-    """Record the demo, draw its end, and take a picture of its report: needs root."""
+    """Record what documents show, draw its end; a report's first screen: needs root."""
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as place:
-        run = Path(place) / "demo"
-        program = Path(sys.executable).with_name("dutperf")
-        cast = PICTURES / "demo.cast"
-        shown = "dutperf run examples/demo.yaml"
-        record([str(program), *shown.split()[1:], "--output", str(run)], cast, shown)
-        told = cast.read_text("utf-8").replace(str(run), "results/demo")
-        cast.write_text(told, "utf-8")
-        (PICTURES / "demo.svg").write_text(drawn(cast, "$ " + shown), "utf-8")
-        screenshot(run / "report.html", Path("docs/report.png"))
+        for command, name in ANSWER.findall(QUESTIONS.read_text("utf-8")):
+            sys.stdout.write(f"{command}\n")
+            sys.stdout.flush()
+            cast, run = Path(place) / f"{name}.cast", Path(place) / name
+            record(command, run, cast)
+            (PICTURES / f"{name}.svg").write_text(drawn(cast, f"$ {command}"), "utf-8")
+        shutil.copy(Path(place) / "demo.cast", PICTURES)
+        screenshot(Path(place) / "demo" / "report.html", Path("docs/report.png"))
     VERSION.write_text(f"{__version__}\n")
 
 
-def record(words: list[str], cast: Path, title: str) -> None:
-    """Run ``words`` on a terminal of its own, and write what it printed and when.
+def record(command: str, run: Path, cast: Path) -> None:
+    """Run ``command`` on a terminal of its own, and write what it printed and when.
+
+    Its results are in ``run``; the recording names the place that a reader has them at.
 
     Raises:
         SetupError: it failed.
     """
-    header = {"version": 2, "width": _COLUMNS, "height": _LINES, "title": title}
+    header = {"version": 2, "width": _COLUMNS, "height": _LINES, "title": command}
+    program = Path(sys.executable).with_name("dutperf")
+    words = [str(program), *shlex.split(command)[1:], "--output", str(run)]
     with cast.open("w", encoding="utf-8") as file:
         file.write(json.dumps(header) + "\n")
         for at_s, text in _output(words):
-            file.write(json.dumps([round(at_s, 3), "o", text]) + "\n")
+            told = text.replace(str(run), f"results/{run.name}")
+            file.write(json.dumps([round(at_s, 3), "o", told]) + "\n")
 
 
 def _output(words: list[str]) -> Iterator[tuple[float, str]]:
@@ -94,10 +105,13 @@ def _output(words: list[str]) -> Iterator[tuple[float, str]]:
 
 
 def drawn(cast: Path, command: str) -> str:
-    """What a recording ends with, bars and difference, below its command: an SVG."""
+    """What a recording ends with below its command, as an SVG.
+
+    Bars and difference of several devices, or the tables and sentences of one.
+    """
     _, *pieces = cast.read_text("utf-8").splitlines()
-    text = "".join(json.loads(piece)[2] for piece in pieces)
-    lines = [line.rsplit("\r")[-1] for line in text.replace("\r\n", "\n").split("\n")]
+    text = "".join(json.loads(piece)[2] for piece in pieces).rpartition(_ERASED)[2]
+    lines = text.replace("\r\n", "\n").rstrip("\n").split("\n")
     starts = (n for n, line in enumerate(lines) if line.startswith("Throughput ("))
     bars = next(starts, 0)
     ends = (n for n, line in enumerate(lines) if n > bars and " against " in line)

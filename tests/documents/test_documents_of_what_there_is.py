@@ -13,6 +13,7 @@ from dutperf import __version__
 from dutperf.catalogue import PROCEDURES, ProcedureName
 from dutperf.config.encapsulation import SideKind
 from dutperf.lab.devices import LABS
+from tools.pictures import ANSWER
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -53,7 +54,12 @@ def test_labs_names_each_device_or_its_kin() -> None:
 def test_pictures_are_of_this_version() -> None:
     made = DOCS / "pictures"
     assert (made / "version").read_text() == f"{__version__}\n", "make pictures"
-    assert f"dutperf {__version__}" in (made / "demo.svg").read_text("utf-8")
+    shown = (DOCS / "questions.md").read_text("utf-8")
+    names = [name for _, name in ANSWER.findall(shown)]
+    assert len(names) == shown.count("](pictures/") >= 5, "a picture without a command"
+    for name in names:
+        drawn = (made / f"{name}.svg").read_text("utf-8")
+        assert f"dutperf {__version__}" in drawn, f"{name}: make pictures"
     header, *pieces = (made / "demo.cast").read_text("utf-8").splitlines()
     assert json.loads(header)["version"] == 2
     assert all(json.loads(piece)[1] == "o" for piece in pieces)

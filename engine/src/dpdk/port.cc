@@ -293,8 +293,11 @@ void Port::configure() {
   rte_eth_conf conf{};
   if (options_.driver == Driver::kPci) conf.rxmode.mtu = options_.mtu;
   if (options_.rx_queues > info.max_rx_queues) {
-    refuse("the device has at most " + std::to_string(info.max_rx_queues) + " receive queues",
-           EINVAL);
+    const std::string most = std::to_string(info.max_rx_queues);
+    throw SetupError("port " + options_.name + " (" + options_.device +
+                         "): " + std::to_string(options_.rx_queues) +
+                         " receive queues, and the device has at most " + most,
+                     "lower rx_queues of the port to " + most);
   }
   error = rte_eth_dev_configure(id_, options_.rx_queues, 1, &conf);
   if (error != 0) refuse("cannot configure its queues", error);

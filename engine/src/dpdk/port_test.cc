@@ -235,6 +235,18 @@ TEST_F(OpenedPort, RefusesToReceiveAFrameInSeveralBuffers) {
   EXPECT_TRUE(port.link().up);
 }
 
+TEST_F(OpenedPort, SaysHowManyQueuesItsDeviceHas) {
+  PortOptions more = options();
+  more.rx_queues = RTE_MAX_QUEUES_PER_PORT + 1;
+  try {
+    const Port port(more, nullptr);
+    FAIL() << "it opened";
+  } catch (const dpdk::SetupError& error) {
+    EXPECT_NE(std::string(error.what()).find("1025 receive queues"), std::string::npos);
+    EXPECT_EQ(error.hint(), "lower rx_queues of the port to 1024");
+  }
+}
+
 TEST_F(OpenedPort, CountsThatItsLinkWentDownAndUpWhereSomebodyLooked) {
   const Port port(options(), nullptr);
   EXPECT_TRUE(port.counts_changes_when_asked());
