@@ -1,6 +1,7 @@
 # make demo    measure a real Linux router, alone and with filters, in a lab (root)
 # make test    everything that CI runs (root)
 # make test-long  that, the tests that take long, and the fuzz targets (root)
+# make test-debian13  set-up, what shares nothing, and a run in a Debian 13 (root)
 # make papers  run the experiments of the papers, half an hour (root)
 # make pictures  the pictures of README and documents anew: a demo, some labs (root)
 # make setup   what both share: Debian packages, .venv, the engine
@@ -191,6 +192,15 @@ test test-long: check cpp-tests
 	$(STEP) -v "Python: tests, those on the lab among them: most of the time" \
 	  scripts/test-python $(BIN)/pytest $(JOBS) $(LONG)
 	$(STEP) "all passed; next: commit, or look at what is measured with make demo"
+
+# The release that this machine has not; its root is kept, see scripts/in-debian.
+.PHONY: test-debian13 test-elsewhere
+test-debian13:
+	$(STEP) -v "in a Debian 13" scripts/in-debian trixie make test-elsewhere
+test-elsewhere: cpp-tests $(VENV)/.test
+	$(STEP) -v "Python: tests that share nothing" $(BIN)/pytest -q -n $(JOBS) --dist worksteal \
+	  -m "not (lab or engine or browser or long)"
+	$(STEP) -v "a run" $(BIN)/dutperf throughput --lab known-answer --quick --ip 4
 
 .PHONY: cpp-tests fuzz-short
 # With ASan and UBSan, in the same build: what is free of DPDK is compiled for its tests alone, apart
