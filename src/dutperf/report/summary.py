@@ -390,7 +390,7 @@ class Card:
         if len(self.cells) == 1:
             return f"{first.stream}, {first.setting}"
         common = first.series if self._one_series else ""
-        return ", ".join(filter(None, (common, plural(len(self.cells), "cell"))))
+        return ", ".join(filter(None, (common, plural(len(self.cells), "test case"))))
 
     @property
     def _one_series(self) -> bool:
