@@ -154,7 +154,7 @@ def test_each_card_says_whose_result_it_is(tmp_path: Path) -> None:
 def test_deviations_of_all_cells_are_said_once(tmp_path: Path) -> None:
     text = page_of(tmp_path / "r", sample_results()).section("deviations")
     assert text.count("trials of at least 60 s") == 1
-    assert "RFC 2544 24 SHOULD all cells" in text
+    assert "RFC 2544 24 SHOULD all test cases" in text
 
 
 def test_deviations_of_some_cells_name_them(tmp_path: Path) -> None:
