@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import time
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +21,8 @@ _READ = (
     "import base64, sys, zlib; sys.stdout.write(base64.b64encode(zlib.compress("
     "open(sys.argv[1], 'rb').read())).decode())"
 )
-_DUTPERF_S = 600
+_DUTPERF_S = 900
+_LOG = re.compile(r"the log is (\S+)")
 
 
 @dataclass(frozen=True)
@@ -54,12 +56,14 @@ class Ran:
 
     Attributes:
         trials: results, from its journal.
+        cause: what the engine's log ends with.
     """
 
     code: int
     out: str
     err: str
     trials: Sequence[Mapping[str, Any]] = ()
+    cause: str = ""
 
     @property
     def outcome(self) -> str:
@@ -70,12 +74,10 @@ class Ran:
     @property
     def message(self) -> str:
         """What it complained of, or its counts, and why trials were invalid."""
-        said = [line.strip() for line in (self.err + self.out).splitlines()]
-        for beginning in ("error:", "hint:"):
-            found = [line for line in said if line.startswith(beginning)]
-            if found:
-                return found[0]
-        return "; ".join([*self._counts(), *self.reasons])
+        said = [line for line in self.err.splitlines() if line.startswith("error:")]
+        return "; ".join(
+            [*said, *self.cause.splitlines(), *self._counts(), *self.reasons]
+        )
 
     def _counts(self) -> Iterator[str]:
         if not self.trials:
@@ -233,13 +235,17 @@ class Tester:
             if time.monotonic() > end:
                 raise SetupError(f"dutperf has not ended within {timeout_s:.0f} s")
             time.sleep(0.5)
+        err = self.read(f"{place}.err")
+        log = _LOG.search(err)
+        cause = self.sh(f"grep -v ^EAL {log[1]} | tail -n 2") if log else ""
         journal = f"{place}/journal.jsonl"
         lines = self.read(journal).splitlines() if self._has(journal) else []
         return Ran(
             int(self.sh(f"cat {place}.code")),
             self.read(f"{place}.out"),
-            self.read(f"{place}.err"),
+            err,
             [each["result"] for each in map(json.loads, lines) if "result" in each],
+            cause,
         )
 
     def dutperf(self, words: str, testbed: Mapping[str, Any]) -> Ran:
