@@ -263,7 +263,12 @@ class Tester:
     def counted(
         self, words: str, testbed: Mapping[str, Any], netdevs: tuple[str, str] = ROUTED
     ) -> Seen:
-        """A command, and whether its counts are those of what passed by outside."""
+        """A command, and whether its counts are those of what passed by outside.
+
+        QEMU dumps nothing of a tap with several queues: there it is the command alone.
+        """
+        if self.model.queues > 1 and netdevs == ROUTED:
+            return self.dutperf(words, testbed).seen
         with self.machine.capturing(netdevs) as captures:
             ran = self.dutperf(words, testbed)
         left, right = (
@@ -271,7 +276,9 @@ class Tester:
             for path, name in zip(captures, netdevs, strict=True)
         )
         found = differences(ran.trials, left, right)
-        return Seen("miscounted", "; ".join(found[:3])) if found else ran.seen
+        if found:
+            return Seen("miscounted", "; ".join(found[:3]))
+        return Seen(ran.outcome, f"{ran.message}; counted alike")
 
 
 def _last(done: Done) -> str:
