@@ -147,6 +147,14 @@ def test_a_silent_next_hop_names_side_address_interface_and_what_to_check(
     assert "device under test" in caught.value.hint
 
 
+def test_a_link_that_is_down_is_told_in_place_of_the_silence_behind_it() -> None:
+    engine = FakeEngine(perfect(), silent={"198.19.0.1"}, down={"right"})
+    engine.open_ports(engine_session.port_specs(TESTBED, "af_packet"))
+    with pytest.raises(SetupError, match=r"right: the link of .* is down") as caught:
+        engine_session.resolve_neighbours(engine, TESTBED, BOTH, print)
+    assert "ip link set" in caught.value.hint
+
+
 def test_the_start_tells_how_long_the_next_hops_took() -> None:
     notices: list[str] = []
     engine_session.resolve_neighbours(

@@ -126,5 +126,7 @@ def test_a_run_tells_its_error_or_why_its_trials_were_invalid() -> None:
         "error: port left: it is gone",
     )
     reasons = [{"code": "link_changed"}, {"code": "flow_control"}]
-    trials: list[dict[str, Any]] = [{"verdict": {"reasons": reasons}}] * 2
-    assert Ran(1, "", "", trials).message == "flow_control; link_changed"
+    told = trial(8, 2) | {"verdict": {"reasons": reasons}}
+    assert Ran(1, "", "", [told, told]).message == (
+        "2 trials, 20 frames sent, 4 lost; flow_control; link_changed"
+    )

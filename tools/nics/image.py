@@ -46,7 +46,9 @@ mkdir -p /dev/hugepages
 mount -t hugetlbfs hugetlbfs /dev/hugepages
 ip link set lo up
 # Each NIC's driver, as udev would load it.
-cat /sys/bus/pci/devices/*/modalias | while read -r alias; do modprobe -q "$alias"; done
+for alias in $(cat /sys/bus/[pv]*/devices/*/modalias); do
+  modprobe -q "$alias"
+done
 cd /root
 exec python3 /agent.py /dev/ttyS1
 """

@@ -75,6 +75,7 @@ class TesterEngine(Measurer, Protocol):
         ...
 
     def open_ports(self, ports: list[PortSpec]) -> PortsResult: ...  # noqa: D102
+    def port_status(self) -> PortsResult: ...  # noqa: D102
     def set_neighbours(self, params: NeighboursParams) -> NeighboursResult: ...  # noqa: D102
     def preview(self, params: PreviewParams) -> PreviewResult: ...  # noqa: D102
     def stop(self) -> None: ...  # noqa: D102
@@ -267,7 +268,7 @@ def resolve_neighbours(
     found = engine.set_neighbours(neighbours(testbed, cells)).neighbours
     for neighbour in found:
         if neighbour.mac is None:
-            raise _unresolved(testbed, neighbour)
+            raise _unresolved(testbed, neighbour, engine.port_status())
     if found:
         notify(f"next hops: {', '.join(map(_resolved, found))}")
 
@@ -385,12 +386,23 @@ def _device(port: Port, auto_driver: Driver, own_mac: str) -> dict[str, Any]:
     }
 
 
-def _unresolved(testbed: Testbed, neighbour: ResolvedNeighbour) -> SetupError:
+def _unresolved(
+    testbed: Testbed, neighbour: ResolvedNeighbour, ports: PortsResult
+) -> SetupError:
     side, ip, label = neighbour.port, neighbour.ip, neighbour.port_label
     config = testbed.sides[side].ports[neighbour.number]
     name = dotted(port_keys(side, neighbour.number))
     port = config.port
     device = getattr(port, "interface", None) or getattr(port, "pci", None) or "port"
+    whose = (side, neighbour.number)
+    if any(
+        (each.name, each.number) == whose and not each.link_up for each in ports.ports
+    ):
+        return SetupError(
+            f"{label}: the link of {device} is down: the next hop {ip} cannot answer",
+            "look at the cable and at both of its ends; a kernel interface has to be "
+            f"switched on: ip link set {device} up",
+        )
     version: IpVersion = 6 if ":" in ip else 4
     own = config.ip(version)
     protocol = "neighbour discovery" if version == 6 else "ARP"
@@ -399,7 +411,7 @@ def _unresolved(testbed: Testbed, neighbour: ResolvedNeighbour) -> SetupError:
         f"{label}: the next hop {ip} does not answer {protocol} on {device} "
         f"(asked from {own.address if own else 'no address'})",
         f"check that the device under test has {ip} on the link behind {device}{tags}, "
-        f"that the link is up, and the keys {name}.ipv{version}.address and gateway",
+        f"and the keys {name}.ipv{version}.address and gateway",
     )
 
 

@@ -146,6 +146,7 @@ class FakeEngine:
         link_speed_mbps: what the ports say; None: nothing.
         refused: drivers that ``open_ports`` refuses, as on a kernel without them.
         silent: next hops that nobody answers for.
+        down: sides of which the links are.
         damages: how many of a direction's forwarded frames it damages.
         nat: the connections of the device, when it has any. Where connections are
             opened or answered no trial ends early.
@@ -165,6 +166,7 @@ class FakeEngine:
         link_speed_mbps: int | None = 10_000,
         refused: Collection[Driver] = (),
         silent: Collection[str] = (),
+        down: Collection[Side] = (),
         damages: Damages = without_checksum(sys.maxsize),  # noqa: B008 - the same
         nat: SimulatedNat | None = None,
         arrivals: Arrivals | None = None,
@@ -183,6 +185,7 @@ class FakeEngine:
         self._link_speed_mbps = link_speed_mbps
         self._refused = refused
         self._silent = silent
+        self._down = down
         self._damages = damages
         self._arrivals = arrivals
         self._nat = nat or SimulatedNat()
@@ -219,7 +222,7 @@ class FakeEngine:
         return self.port_status()
 
     def port_status(self) -> PortsResult:
-        """Links are up, flow control is off."""
+        """Links are up, but for those of ``down``; flow control is off."""
         return PortsResult(ports=[self._status(port) for port in self._ports])
 
     def set_neighbours(self, params: NeighboursParams) -> NeighboursResult:
@@ -317,7 +320,7 @@ class FakeEngine:
             driver=port.driver,
             device=port.device,
             mac=port.mac or "02:00:00:00:00:01",
-            link_up=True,
+            link_up=port.name not in self._down,
             link_speed_mbps=self._link_speed_mbps,
             full_duplex=True,
             flow_control="off",
