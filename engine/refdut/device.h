@@ -141,8 +141,8 @@ class Device {
     Frame frames[kBurst];
     const auto wanted = static_cast<uint32_t>(std::min<uint64_t>(kBurst, path.room(polled_ns)));
     const uint32_t count = wanted > 0 ? io_.receive(port, frames, wanted) : 0;
-    // Before the other clock, as it is read behind it where frames leave: what keeps the device from
-    // its CPU between two readings makes this residence time longer, never shorter.
+    // Before the other clock, as it is read behind it where frames leave: what keeps the device
+    // from its CPU between two readings makes this residence time longer, never shorter.
     if (count > 0) path.witness(io_.raw_ns());
     // After the poll: told from an earlier time, a frame would leave before its delay is over.
     const uint64_t now_ns = count > 0 ? io_.now_ns() : polled_ns;

@@ -152,13 +152,14 @@ void judge_sender(const TrialFacts& facts, const DirectionFacts& direction, Judg
   } else if (!tolerable(facts, direction) && tolerable_in_light(facts, direction)) {
     // A lossless trial stands: it was harder on the DUT than asked for.
     const std::string missing = std::to_string(lost_frames(direction) + direction.overdue);
-    judge.invalid(
-        direction.burst_shadow ? "sender_burst" : "receiver_lag",
-        direction.name + ": the " + missing + " lost or late frames left in the recovery window of " +
-            (direction.burst_shadow ? "a stall of the tester's sender"
-                                    : "a stall of the tester's receiver") +
-            " (the longest took " + ms(direction.longest_stall_ns) + "), which may have cost them",
-        "isolate the tester's cores; the trial is worth repeating");
+    judge.invalid(direction.burst_shadow ? "sender_burst" : "receiver_lag",
+                  direction.name + ": the " + missing +
+                      " lost or late frames left in the recovery window of " +
+                      (direction.burst_shadow ? "a stall of the tester's sender"
+                                              : "a stall of the tester's receiver") +
+                      " (the longest took " + ms(direction.longest_stall_ns) +
+                      "), which may have cost them",
+                  "isolate the tester's cores; the trial is worth repeating");
   }
 }
 
