@@ -129,7 +129,7 @@ _ALL = (
         metric="frame_loss",
         examples=(
             "dutperf frame-loss --lab known-answer --quick",
-            "dutperf frame-loss testbed.yaml --rate 90000 --load 110 --load 100",
+            "dutperf frame-loss testbed.yaml --rate throughput --load 110 --load 100",
         ),
         value="loss at the highest load",
         also=("loss", "packet loss"),

@@ -431,7 +431,7 @@ class FrameLossSpec(LossKeys):
     )
     rate_fps: ThroughputReference | None = Field(
         default=None,
-        description="what 100 % is: a rate, throughput or 90% of throughput; "
+        description="what 100 % is: throughput, or 90% of throughput; "
         "throughput is the one that the campaign finds before; "
         "default: the maximum rate",
     )
