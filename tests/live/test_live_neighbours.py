@@ -192,7 +192,7 @@ def test_a_trial_in_which_somebody_else_has_an_address_is_not_judged(
             done.append(inside("dut", sys.executable, "-c", SAY, *words))
 
     with lab_engine(tmp_path, "af_xdp") as engine:
-        trial = Trial(ip=ip, fps=1000, ms=1200, hops=GATEWAYS)
+        trial = Trial(ip=ip, fps=1000, ms=4000, hops=GATEWAYS)
         spoilt = engine.measure(trial.request(), claim)
         again = engine.measure(Trial(ip=ip, fps=1000, hops=GATEWAYS).request())
     assert done
