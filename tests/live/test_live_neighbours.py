@@ -143,7 +143,7 @@ def test_the_device_is_answered_also_while_frames_are_sent(
         forgotten.append(inside("dut", "ip", "neigh", "flush", "all"))
 
     with lab_engine(tmp_path, driver) as engine:
-        trial = Trial(ip=ip, fps=1000, ms=1200, hops=GATEWAYS)
+        trial = Trial(ip=ip, fps=1000, ms=4000, hops=GATEWAYS)
         result = engine.measure(trial.request(), forget)
     assert forgotten
     assert all(port.neighbour_requests > 0 for port in result.ports)
