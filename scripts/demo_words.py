@@ -35,11 +35,11 @@ def words(results: ResultsFile, directory: Path) -> Iterator[str]:
     yield from _delays(cells)
     yield (
         "trust: each rate was really offered, and what the tester itself may have "
-        "lost is not in it; >= is a lower bound; short trials are a look, no "
-        "result by RFC 2544"
+        "lost is not in it; >= is a lower bound; short trials are exploratory, not "
+        "results by RFC 2544"
     )
     yield (
-        f"next: open {directory}/report.html; by the book, in hours: dutperf "
+        f"next: open {directory}/report.html; by the RFC, in hours: dutperf "
         "throughput --lab linux-router --standard; your own device: docs/real-nics.md"
     )
 
