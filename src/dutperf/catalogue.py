@@ -111,7 +111,7 @@ _ALL = (
         metric="multicast_throughput",
         examples=(
             "dutperf multicast-throughput --lab known-answer --quick",
-            "dutperf multicast-throughput testbed.yaml --group 239.192.0.1",
+            "dutperf multicast-throughput testbed.yaml --ip 4 --group 239.192.0.1",
         ),
         limit=("RFC 3918 4.3", "the fastest rate at which no frame is lost"),
         varied="rate",

@@ -87,7 +87,7 @@ def test_help_ends_with_examples(command: str) -> None:
 )
 def test_examples_are_command_lines_that_are_understood(line: str) -> None:
     _program, command, *arguments = shlex.split(line)
-    COMMANDS[command].make_context(command, arguments)
+    COMMANDS[command].make_context(command, [*arguments])  # which it takes to pieces
     if command in PROCEDURES:
         given = ["--lab", "known-answer"] if "--lab" not in arguments else []
         asked = [word for word in arguments if word != "testbed.yaml"]
