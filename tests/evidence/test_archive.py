@@ -154,6 +154,16 @@ def test_a_size_that_is_none_is_refused(tmp_path: Path, size: int) -> None:
         opened(path)
 
 
+def test_nothing_stands_behind_the_last_file(tmp_path: Path) -> None:
+    """Behind a header that is none tarfile sees the end, and tar the next file."""
+    whole = gzip.decompress(packed("run", FILES, {}))
+    end = -(-len(whole.rstrip(b"\0")) // tarfile.BLOCKSIZE) * tarfile.BLOCKSIZE
+    behind = b"x" * tarfile.BLOCKSIZE + whole
+    content = gzip.compress(whole[:end] + behind, mtime=0)
+    with pytest.raises(InputError, match="something else stands behind"):
+        opened(stored(tmp_path / "x.tar.gz", content))
+
+
 @pytest.mark.parametrize(
     "content",
     [

@@ -203,6 +203,9 @@ def _members(
         yield name, content
         archive.members.clear()  # type: ignore[attr-defined] # it keeps all headers
         headers.left = _HEADER_BYTES
+    unpacking.seek(end)
+    if unpacking.read(2 * tarfile.RECORDSIZE).strip(b"\0"):
+        raise _refused(path, "something else stands behind its last file")
     if len(folders) != 1:
         raise _refused(path, f"it has {len(folders)} folders, not one")
     for name in sorted(seen):
