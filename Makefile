@@ -195,7 +195,7 @@ test test-long: check cpp-tests
 
 # The release that this machine has not; its root is kept, see scripts/in-debian.
 .PHONY: test-debian13 test-elsewhere
-test-debian13:
+test-debian13: | packages-nics
 	$(STEP) -v "in a Debian 13" scripts/in-debian trixie make test-elsewhere
 test-elsewhere: cpp-tests $(VENV)/.test
 	$(STEP) -v "Python: tests that share nothing" $(BIN)/pytest -q -n $(JOBS) --dist worksteal \

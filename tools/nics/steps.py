@@ -68,12 +68,43 @@ def _af_xdp_one_queue(tester: Tester) -> Seen:
     return tester.counted(f"throughput {_LOOK}", tester.testbed(driver="af_xdp"))
 
 
+def _of_kernel(tester: Tester) -> Seen:
+    return tester.dutperf(f"throughput {_LOOK}", tester.testbed()).seen
+
+
 def _bind(tester: Tester) -> Seen:
     tester.sh("echo 512 >/proc/sys/vm/nr_hugepages")
     tester.bind("vfio-pci")
     status = tester.sh("dpdk-devbind.py --status-dev net")
     bound = sum("drv=vfio-pci" in line for line in status.splitlines())
     return Seen("bound" if bound == len(tester.nics) else "not bound", f"{bound} NICs")
+
+
+def _bound_to_nothing(tester: Tester) -> Seen:
+    nic = tester.nics[ROUTED[1]].pci
+    tester.sh(f"dpdk-devbind.py --unbind {nic}")
+    try:
+        return tester.dutperf(f"throughput {_LOOK}", tester.testbed()).seen
+    finally:
+        tester.sh(f"dpdk-devbind.py --bind=vfio-pci {nic}")
+
+
+def _no_huge_pages(tester: Tester) -> Seen:
+    tester.sh("echo 0 >/proc/sys/vm/nr_hugepages")
+    try:
+        return tester.dutperf(f"throughput {_LOOK}", tester.testbed()).seen
+    finally:
+        tester.sh("echo 512 >/proc/sys/vm/nr_hugepages")
+
+
+def _used_by_another(tester: Tester) -> Seen:
+    place = _long_trial(tester)
+    second = tester.dutperf(f"throughput {_LOOK}", tester.testbed())
+    first = tester.finish(place)
+    return Seen(
+        f"second {second.outcome}, first {first.outcome}",
+        f"{second.message}; first: {first.message}",
+    )
 
 
 def _doctor(tester: Tester) -> Seen:
@@ -169,6 +200,29 @@ def _pulled(tester: Tester) -> Seen:
     return Seen(", ".join(kinds) or "not noticed", ran.message)
 
 
+_FLOOD = (
+    "import socket; s = socket.socket(type=socket.SOCK_DGRAM); "
+    "[s.sendto(bytes(100), ('198.19.1.2', 9)) for _ in range(20000)]"
+)
+
+
+def _no_room(tester: Tester) -> Seen:
+    """More frames than the NIC has buffers for, while nobody takes them."""
+    place = _long_trial(tester)
+    tester.sh("kill -STOP $(pidof dutperf-engine)")
+    tester.machine.in_router(f'python3 -c "{_FLOOD}"')
+    tester.sh("kill -CONT $(pidof dutperf-engine)")
+    ran = tester.finish(place)
+    missed = max(
+        port["after"]["rx_missed"] - port["before"]["rx_missed"]
+        for trial in ran.trials
+        for port in trial["ports"]
+    )
+    kinds = [trial["verdict"]["kind"] for trial in ran.trials]
+    told = f"{missed} rx_missed; {ran.message}"
+    return Seen("invalid" if "invalid" in kinds else ", ".join(kinds), told)
+
+
 def _killed(tester: Tester) -> Seen:
     place = _long_trial(tester)
     tester.sh("kill -9 $(pidof dutperf-engine)")
@@ -233,7 +287,10 @@ STEPS = (
         but={"e1000e": "refused", "vmxnet3": "refused"},
     ),
     Step("flow control on, kernel driver", _flow_control, "off", _NO_FLOW_CONTROL),
+    Step("NICs of the kernel, by PCI", _of_kernel, "refused"),
     Step("binding to vfio-pci", _bind, "bound", always=True),
+    Step("NIC bound to nothing", _bound_to_nothing, "refused"),
+    Step("no huge pages", _no_huge_pages, "refused"),
     Step("doctor", _doctor, "nothing bad"),
     Step("selftest --cabled --quick", _selftest),
     Step("throughput on the cable", _cable),
@@ -245,6 +302,8 @@ STEPS = (
     Step("VLAN tags, on the cable", _vlan),
     Step("stateful, by NAT", _stateful),
     Step("cable pulled in mid-trial", _pulled, "invalid"),
+    Step("no room in the NIC, while the engine stands", _no_room, "invalid"),
+    Step("NICs of another process", _used_by_another, "second refused, first measured"),
     Step("ports opened again by one engine", _opened_again, "opened"),
     Step("engine killed, and started again", _killed, "then measured"),
 )
