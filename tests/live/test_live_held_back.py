@@ -29,6 +29,7 @@ from livetools import (
     codes,
     crossed_neighbours,
     engines_of,
+    inside,
     kept_lab,
     lab_engine,
     needs_engine,
@@ -57,6 +58,9 @@ ROUTED = Trial(
     hops=GATEWAYS,
     extra={"residual_wait_ns": 500 * MS},
 )
+
+HANGING = "tc qdisc add dev left root tbf rate 8bit burst 2000 limit 1000000000".split()
+"""The tester's interface sends nothing for minutes, and drops nothing."""
 
 
 def slow(*, withhold: bool) -> dict[str, Any]:
@@ -184,6 +188,21 @@ def test_a_queue_longer_than_the_testers_buffers_holds_it_back(
             told.append(codes(engine.measure(trial.request(1 + len(told)))))
     assert of(told, "held_back") >= 4, told
     assert of(told, "sender_behind") <= 3, told
+
+
+def test_an_interface_that_takes_no_more_frames_does_not_stop_the_engine(
+    tmp_path: Path,
+) -> None:
+    """AF_PACKET's driver waits for room inside of the send call: not for ever."""
+    impatient = ROUTED.extra | {"lag_limit_ns": 50 * MS}
+    trial = replace(ROUTED, size=1518, ms=300, extra=impatient)
+    with kept_lab(), lab_engine(tmp_path, "af_packet") as engine:
+        inside(netns.TESTER, *HANGING)
+        result = engine.measure(trial.request())
+        inside(netns.TESTER, "tc", "qdisc", "del", "dev", "left", "root")
+        again = engine.measure(replace(ROUTED, fps=1000).request(2))
+    assert codes(result) & {"held_back", "sender_behind"}
+    assert forward(again).streams[0].received > 0
 
 
 SMALL: dict[Driver, dict[str, int]] = {
