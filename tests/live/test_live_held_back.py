@@ -59,7 +59,21 @@ ROUTED = Trial(
     extra={"residual_wait_ns": 500 * MS},
 )
 
-HANGING = "tc qdisc add dev left root tbf rate 8bit burst 2000 limit 1000000000".split()
+HANGING = [
+    "tc",
+    "qdisc",
+    "add",
+    "dev",
+    "left",
+    "root",
+    "tbf",
+    "rate",
+    "8bit",
+    "burst",
+    "2000",
+    "limit",
+    "1000000000",
+]
 """The tester's interface sends nothing for minutes, and drops nothing."""
 
 
