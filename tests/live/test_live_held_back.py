@@ -59,21 +59,7 @@ ROUTED = Trial(
     extra={"residual_wait_ns": 500 * MS},
 )
 
-HANGING = [
-    "tc",
-    "qdisc",
-    "add",
-    "dev",
-    "left",
-    "root",
-    "tbf",
-    "rate",
-    "8bit",
-    "burst",
-    "2000",
-    "limit",
-    "1000000000",
-]
+HANGING = "tc qdisc add dev left root tbf rate 8bit burst 2000 limit 1000000000"
 """The tester's interface sends nothing for minutes, and drops nothing."""
 
 
@@ -211,7 +197,7 @@ def test_an_interface_that_takes_no_more_frames_does_not_stop_the_engine(
     impatient = ROUTED.extra | {"lag_limit_ns": 50 * MS}
     trial = replace(ROUTED, size=1518, ms=300, extra=impatient)
     with kept_lab(), lab_engine(tmp_path, "af_packet") as engine:
-        inside(netns.TESTER, *HANGING)
+        inside(netns.TESTER, *HANGING.split())
         result = engine.measure(trial.request())
         inside(netns.TESTER, "tc", "qdisc", "del", "dev", "left", "root")
         again = engine.measure(replace(ROUTED, fps=1000).request(2))
