@@ -49,7 +49,8 @@ class DueSender {
   DueSender(const dataplane::TrialSpec& spec, dataplane::SideResources& side,
             const timing::TscClock& clock)
       : clock_(clock, 1, 1, 0),
-        sender_(spec, dataplane::Side::kLeft, side.sending(), side.pools(1), clock_, stalls_),
+        sender_(spec, dataplane::Side::kLeft, {}, side.sending({}), side.pools(0, 1), clock_,
+                stalls_),
         all_due_(spec.from[0].rate_fps == kAllDueFps) {
     sender_.prepare();
     const uint64_t now = timing::read_tsc();

@@ -179,8 +179,9 @@ std::function<double(uint64_t round)> Bench::receive(TrialSpec spec) {
   return [this, spec = std::move(spec)](uint64_t round) mutable {
     spec.from[0].streams[0].variations.seed = round + 1;
     right_side.ports[0]->own.vlan = spec.from[0].received_vlan;
-    right_side.recorders[0].reset(spec.record, frames, spec.tags_of(Side::kLeft, 0).sequences());
-    Receiver receiver(spec, Side::kRight, right_side.receiving(), right_side.recorders, clock, {});
+    right_side.recorders(0)[0].reset(spec.record, frames, spec.tags_of(Side::kLeft, 0).sequences());
+    Receiver receiver(spec, Side::kRight, {}, right_side.receiving({}), right_side.recorders(0),
+                      right_side.hand_over(1), clock, {});
     DueSender due(spec, left_side, clock);
     receiver.start(due.start_tsc());
     return measure_receive(due, [&] { receiver.step(); });

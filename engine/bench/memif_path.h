@@ -147,23 +147,33 @@ class MemifPath {
     spec.record.tracking_bytes = kTrackingBytes;
     dataplane::SideResources& left = links_[0].resources;
     dataplane::SideResources& right = links_[1].resources;
-    dataplane::StreamRecorders* const recorders[2] = {&left.recorders, &right.recorders};
+    dataplane::StreamRecorders* const recorders[2] = {&left.recorders(0), &right.recorders(0)};
     for (auto* of_side : recorders) (*of_side)[0].reset(spec.record, kEndless, {});
     dataplane::TrialClock clock(clock_, 1, 2, 0);
     measure::StallLog stalls[2];
     dataplane::Sender senders[2] = {
-        {spec, dataplane::Side::kLeft, left.sending(), left.pools(1), clock, stalls[0]},
-        {spec, dataplane::Side::kRight, right.sending(), right.pools(1), clock, stalls[1]}};
+        {spec, dataplane::Side::kLeft, {}, left.sending({}), left.pools(0, 1), clock, stalls[0]},
+        {spec,
+         dataplane::Side::kRight,
+         {},
+         right.sending({}),
+         right.pools(0, 1),
+         clock,
+         stalls[1]}};
     dataplane::Receiver receivers[2] = {{spec,
                                          dataplane::Side::kLeft,
-                                         left.receiving(),
-                                         left.recorders,
+                                         {},
+                                         left.receiving({}),
+                                         left.recorders(0),
+                                         left.hand_over(1),
                                          clock_,
                                          {&stalls[0], &stalls[1]}},
                                         {spec,
                                          dataplane::Side::kRight,
-                                         right.receiving(),
-                                         right.recorders,
+                                         {},
+                                         right.receiving({}),
+                                         right.recorders(0),
+                                         right.hand_over(1),
                                          clock_,
                                          {&stalls[0], &stalls[1]}}};
     for (dataplane::Sender& sender : senders) sender.prepare();

@@ -57,15 +57,11 @@ void check_ports(const Arguments& arguments) {
 
 Arguments parse_arguments(int argc, char** argv) {
   static const option kOptions[] = {
-      {"left", required_argument, nullptr, 'l'},
-      {"right", required_argument, nullptr, 'r'},
-      {"config", required_argument, nullptr, 'f'},
-      {"control", required_argument, nullptr, 's'},
-      {"cpu", required_argument, nullptr, 'c'},
-      {"frames-held", required_argument, nullptr, 'h'},
-      {"mtu", required_argument, nullptr, 'm'},
-      {"check", no_argument, nullptr, 'k'},
-      {nullptr, 0, nullptr, 0},
+      {"left", required_argument, nullptr, 'l'},   {"right", required_argument, nullptr, 'r'},
+      {"config", required_argument, nullptr, 'f'}, {"control", required_argument, nullptr, 's'},
+      {"cpu", required_argument, nullptr, 'c'},    {"frames-held", required_argument, nullptr, 'h'},
+      {"mtu", required_argument, nullptr, 'm'},    {"queues", required_argument, nullptr, 'q'},
+      {"check", no_argument, nullptr, 'k'},        {nullptr, 0, nullptr, 0},
   };
   Arguments arguments;
   optind = 0;  // from the start, also when it was called before
@@ -79,7 +75,15 @@ Arguments parse_arguments(int argc, char** argv) {
       case 'k': arguments.check = true; break;
       case 'h': arguments.frames_held = parse_number("frames-held", 1, 4'000'000); break;
       case 'm': arguments.mtu = static_cast<uint16_t>(parse_number("mtu", kMinMtu, kMaxMtu)); break;
+      case 'q': arguments.queues = static_cast<uint16_t>(parse_number("queues", 1, 32)); break;
       default: throw UsageError("an option is unknown, or has no value");
+    }
+  }
+  for (const std::vector<PortArgument>& side : arguments.ports) {
+    for (const PortArgument& port : side) {
+      if (arguments.queues > 1 && port.kind != PortKind::kMemif) {
+        throw UsageError("--queues is for memif: an interface has one");
+      }
     }
   }
   if (optind != argc) throw UsageError(std::string(argv[optind]) + " is no option");

@@ -26,6 +26,7 @@ struct Arguments {
   bool check = false;  // then there need not be ports
   uint32_t frames_held = 32768;
   uint16_t mtu = 1500;
+  uint16_t queues = 1;  // of each port, both ways
 
   size_t pairs() const { return ports[0].size(); }
 };

@@ -19,6 +19,7 @@ TEST(Arguments, AreTwoPortsAndDefaults) {
   EXPECT_EQ(arguments.ports[0].at(0), (PortArgument{PortKind::kMemif, "/tmp/l"}));
   EXPECT_EQ(arguments.ports[1].at(0), (PortArgument{PortKind::kAfPacket, "eth1"}));
   EXPECT_EQ(arguments.frames_held, 32768U);
+  EXPECT_EQ(arguments.queues, 1);
   EXPECT_EQ(arguments.mtu, 1500U);
   EXPECT_FALSE(arguments.check);
 }
@@ -62,6 +63,8 @@ TEST(Arguments, AreRefusedWithWhatIsWrong) {
       {{"--left=memif:l", "--right=memif:r", "--mtu=67"}, "--mtu must be a number from 68"},
       {{"--left=memif:l", "--right=memif:r", "--cpu=-1"}, "--cpu must be a number from 0"},
       {{"--left=memif:l", "--right=memif:r", "--frames-held=9x"}, "--frames-held must be"},
+      {{"--left=memif:l", "--right=memif:r", "--queues=0"}, "--queues must be"},
+      {{"--left=memif:l", "--right=af_xdp:r", "--queues=2"}, "--queues is for memif"},
       {{"--left=memif:l", "--right=memif:r", "more"}, "more is no option"},
       {{"--left=memif:l", "--right=memif:r", "--middle=memif:m"}, "an option is unknown"},
   };

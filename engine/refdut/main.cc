@@ -28,8 +28,10 @@
 #include "dpdk/port.h"
 #include "forwarding_rounds.h"
 #include "hold_pool.h"
+#include "net/classify.h"
 #include "outbox.h"
 #include "ports.h"
+#include "rss.h"
 #include "timing/clock.h"
 
 namespace {
@@ -48,7 +50,7 @@ using dutperf::refdut::PortKind;
 
 constexpr const char* kUsage =
     "usage: dutperf-refdut --left PORT --right PORT [--config FILE] [--control SOCKET]\n"
-    "                      [--cpu N] [--frames-held N] [--mtu BYTES]\n"
+    "                      [--cpu N] [--frames-held N] [--mtu BYTES] [--queues N]\n"
     "       dutperf-refdut --check < FILE\n"
     "Forwards between two ports as FILE says (a wire, without) until SIGTERM or a message on "
     "SOCKET;\n"
@@ -56,7 +58,9 @@ constexpr const char* kUsage =
     "understands FILE, and does nothing. With --left and --right several times, up to four, it\n"
     "has as many pairs of ports, in that order.\n"
     "  PORT           memif:SOCKET (as its server), af_packet:INTERFACE or af_xdp:INTERFACE\n"
-    "  --frames-held  frames that may wait in the device, per direction; default 32768\n";
+    "  --frames-held  frames that may wait in the device, per direction; default 32768\n"
+    "  --queues       of each memif port, both ways; what a frame leaves by follows from its\n"
+    "                 addresses and ports, as by RSS\n";
 
 constexpr uint64_t kTickNs = 1'000'000;
 constexpr uint64_t kIdleNs = 20'000'000;
@@ -110,6 +114,7 @@ std::unique_ptr<Port> open_port(size_t side, size_t number, const Arguments& arg
   options.driver = driver_of(argument.kind);
   options.device = argument.device;
   options.mtu = arguments.mtu;
+  options.rx_queues = options.tx_queues = arguments.queues;
   if (argument.kind == PortKind::kMemif) {
     options.memif_server = true;
     options.mac =
@@ -139,8 +144,10 @@ class DpdkIo {
  public:
   using Frame = Mbuf*;
 
-  DpdkIo(const Ports& ports, dutperf::refdut::HoldPool& pool)
+  DpdkIo(const Ports& ports, dutperf::refdut::HoldPool& pool, uint16_t queues)
       : pool_(pool),
+        queues_(queues),
+        rss_(dutperf::refdut::RssFields::kAddressesAndPorts, queues),
         clock_(dutperf::timing::calibrate_tsc(100'000'000)),
         start_tsc_(dutperf::timing::read_tsc()) {
     for (size_t i = 0; i < ports.size(); ++i) ports_[i] = ports[i].get();
@@ -157,18 +164,34 @@ class DpdkIo {
   Frame keep(Frame frame) { return pool_.keep(frame); }
   Frame blank() { return pool_.blank(); }
 
-  uint32_t receive(size_t port, Frame* frames, uint32_t limit) const {
-    return ports_[port]->rx().receive(0, frames, limit);
+  // Each queue has its turn.
+  uint32_t receive(size_t port, Frame* frames, uint32_t limit) {
+    uint16_t& next = next_queue_[port];
+    next = static_cast<uint16_t>(next + 1 < queues_ ? next + 1 : 0);
+    return ports_[port]->rx().receive(next, frames, limit);
   }
   uint32_t transmit(size_t port, Frame* frames, uint32_t count) const {
-    return ports_[port]->tx().send(frames, count);
+    if (queues_ == 1) return ports_[port]->tx().send(frames, count);
+    for (uint32_t i = 0; i < count; ++i) {
+      if (ports_[port]->tx(queue_of(frames[i])).send(frames + i, 1) == 0) return i;
+    }
+    return count;
   }
   static uint64_t raw_ns() { return dutperf::refdut::monotonic_raw_ns(); }
   uint64_t now_ns() const { return clock_.to_ns(dutperf::timing::read_tsc() - start_tsc_); }
 
  private:
+  uint16_t queue_of(Frame frame) const {
+    const auto classified = dutperf::net::classify(bytes(frame), size(frame));
+    if (classified.kind != dutperf::net::FrameKind::kTest) return 0;
+    return static_cast<uint16_t>(rss_.queue_of(bytes(frame), classified.ip_version));
+  }
+
   std::array<const Port*, 2 * dutperf::refdut::kMostPairs> ports_{};
+  std::array<uint16_t, 2 * dutperf::refdut::kMostPairs> next_queue_{};
   dutperf::refdut::HoldPool& pool_;
+  const uint16_t queues_;
+  const dutperf::refdut::Rss rss_;
   dutperf::timing::TscClock clock_;
   uint64_t start_tsc_;
 };
@@ -199,7 +222,7 @@ void forward_until_told(const DpdkIo& io, Device& device,
 template <typename Device>
 void be_device(const Arguments& arguments, const Behaviour& behaviour, const Ports& ports,
                dutperf::refdut::HoldPool& pool) {
-  DpdkIo io(ports, pool);
+  DpdkIo io(ports, pool, arguments.queues);
   const auto device = std::make_unique<Device>(io, macs_of(ports), arguments.frames_held);
   device->configure(behaviour);
   dutperf::refdut::Commands<Device> commands(*device);
@@ -232,7 +255,8 @@ int run(const Arguments& arguments) {
   options.main_cpu = arguments.cpu;
   options.hugepages = false;
   // The ports' buffers, and what is held.
-  options.memory_mb = pairs * kPairMb * ((frame_bytes + kUsualFrameBytes - 1) / kUsualFrameBytes) +
+  options.memory_mb = pairs * arguments.queues * kPairMb *
+                          ((frame_bytes + kUsualFrameBytes - 1) / kUsualFrameBytes) +
                       dutperf::refdut::HoldPool::memory_mb(held, frame_bytes);
   const dutperf::dpdk::Eal eal(options);
   setpriority(PRIO_PROCESS, 0, kHighestPriority);

@@ -151,7 +151,6 @@ def test_merge_keys_and_aliases_work(bench: Path) -> None:
         ("schema_version: 1", "schema_version: 2", "1: schema_version: must be 1,"),
         ("[0, 1]", "0", "3: cores: must be a list, not 0"),
         ("[0, 1]", "[]", "3: cores: must have at least 1 entry"),
-        ("[0, 1]", "[0, 1, 2]", "3: cores: must list 1, 2 or 4 CPUs, not 3"),
         ("[0, 1]", "[1, 1]", "3: cores: must list different CPUs"),
         ("[0, 1]", "[0, -1]", "3: cores[1]: must be at least 0, not -1"),
         ("[0, 1]", "{a: 1}", "3: cores: must be a list, not a block of keys"),

@@ -70,21 +70,27 @@ class Case:
     stall_ms: int
 
 
+@pytest.fixture(scope="module", params=[1, 2], ids=["one share", "two shares"])
+def shares(request: pytest.FixtureRequest) -> int:
+    """A stall of one is in the way of all; what they burst with comes on top."""
+    return int(request.param)
+
+
 @pytest.fixture(scope="module")
-def device() -> Iterator[RefDut]:
+def device(shares: int) -> Iterator[RefDut]:
     with (
         tempfile.TemporaryDirectory(prefix="dutperf") as short,
-        ref_dut(Path(short)) as device,
+        ref_dut(Path(short), None, f"--queues={shares}") as device,
     ):
         yield device
 
 
 @pytest.fixture(scope="module")
 def engine(
-    device: RefDut, tmp_path_factory: pytest.TempPathFactory
+    device: RefDut, shares: int, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Engine]:
     with running_engine(tmp_path_factory.mktemp("stalls")) as it:
-        it.open_ports(device.ports())
+        it.open_ports(device.ports(), shares)
         it.set_neighbours(crossed_neighbours())
         yield it
 

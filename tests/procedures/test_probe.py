@@ -139,8 +139,8 @@ def test_ports_that_are_not_probed_are_still_asked_for_their_speed(
     class Half(FakeEngine):
         """One port has a medium, and does not tell its speed."""
 
-        def open_ports(self, ports: list[PortSpec]) -> PortsResult:
-            opened = super().open_ports(ports).ports
+        def open_ports(self, ports: list[PortSpec], shares: int = 1) -> PortsResult:
+            opened = super().open_ports(ports, shares).ports
             other = opened[0].model_copy(update={"driver": "pci"})
             return PortsResult(ports=[PortStatus.model_validate(other), opened[1]])
 

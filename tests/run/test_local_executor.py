@@ -136,10 +136,11 @@ def test_a_machine_that_is_not_ready_leaves_no_directory(path: Path) -> None:
 
 def test_a_start_that_fails_leaves_no_directory_and_keeps_its_log(path: Path) -> None:
     class Broken(FakeEngine):
-        def open_ports(self, _ports: list[PortSpec]) -> PortsResult:
-            raise EngineError(f"cannot open the port; see {path / 'engine.log'}")
+        def open_ports(self, ports: list[PortSpec], shares: int = 1) -> PortsResult:
+            told = f"{len(ports)} ports, {shares} shares"
+            raise EngineError(f"cannot open {told}; see {path / 'engine.log'}")
 
-    with pytest.raises(EngineError, match="cannot open the port") as caught:
+    with pytest.raises(EngineError, match="cannot open 2 ports") as caught:
         Run(path, Broken(perfect()))()
     assert not path.exists()
     assert str(path) not in caught.value.message

@@ -31,11 +31,11 @@ class Recording(FakeEngine):
         super().__init__(step(50_000))
         self._happened = happened
 
-    def open_ports(self, ports: list[PortSpec]) -> PortsResult:
+    def open_ports(self, ports: list[PortSpec], shares: int = 1) -> PortsResult:
         self._happened.append(
             f"open {[port.tap and port.tap.interface for port in ports]}"
         )
-        return super().open_ports(ports)
+        return super().open_ports(ports, shares)
 
     def measure(self, trial: TrialRequest, *progress: Any) -> TrialResult:  # noqa: ANN401 - as it is
         self._happened.append("trial")

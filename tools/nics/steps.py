@@ -135,6 +135,11 @@ def _throughput(tester: Tester) -> Seen:
     return tester.counted(f"throughput {_LOOK}", tester.testbed())
 
 
+def _two_shares(tester: Tester) -> Seen:
+    """Each with a queue of either NIC."""
+    return tester.counted(f"frame-loss {_LOSS}", tester.testbed() | {"shares": 2})
+
+
 def _frame_loss(tester: Tester) -> Seen:
     return tester.counted(f"frame-loss {_LOSS}", tester.testbed())
 
@@ -295,6 +300,7 @@ STEPS = (
     Step("selftest --cabled --quick", _selftest),
     Step("throughput on the cable", _cable),
     Step("throughput", _throughput),
+    Step("two shares", _two_shares, but={"e1000e": "refused"}),
     Step("flow control, vfio-pci", _flow_control_of_nics, "off", _NO_FLOW_CONTROL),
     Step("frame loss", _frame_loss),
     Step("latency", _latency),

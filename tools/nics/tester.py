@@ -92,6 +92,9 @@ class Ran:
             for key in ("sent", "lost")
         )
         yield f"{len(self.trials)} trials, {sent} frames sent, {lost} lost"
+        ports = [port for trial in self.trials for port in trial["ports"]]
+        if handed_over := sum(port["handed_over"] for port in ports):
+            yield f"{handed_over} by the other share's queue"
 
     @property
     def reasons(self) -> list[str]:

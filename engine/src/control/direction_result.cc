@@ -48,25 +48,28 @@ void add_accuracy(const dataplane::SendReport& sent, const dataplane::ReceiveRep
 
 // With a window nobody knows any more which ones they were.
 void add_losses(const dataplane::DirectionSpec& direction, const timing::Load& load, size_t stream,
-                const measure::SequenceTracker& tracker, StreamResult& result) {
+                const measure::SequenceTracker& tracker, uint64_t end, StreamResult& result) {
   if (tracker.window_frames() > 0) return;
-  result.longest_loss = timed(direction, load, stream, tracker.longest_loss(), result.sent);
-  result.last_loss = timed(direction, load, stream, tracker.last_loss(), result.sent);
+  result.longest_loss = timed(direction, load, stream, tracker.longest_loss(), end);
+  result.last_loss = timed(direction, load, stream, tracker.last_loss(), end);
 }
 
-// Those that ended, and the one that the sender ended in.
-void add_stalls(const dataplane::TrialRun& run, Side from, DirectionResult& result) {
-  const measure::StallLog& log = run.stalls_of(from);
-  for (size_t i = 0; i < log.ended(); ++i) result.stalls.push_back(log.stall(i));
-  result.stalled = run.sent_from(from).stalled;
-  result.shadows = run.shadows_at(other(from));
+// How many of the stream's lost frames the tester may have lost, share by share.
+uint64_t lost_in_shadows(const dataplane::DirectionSpec& direction, size_t stream,
+                         const dataplane::TrialRun& run, Side from, uint64_t sent,
+                         std::vector<std::vector<measure::Shadow>>& shadows) {
+  uint64_t lost = 0;
+  for (uint64_t i = 0; i < run.shares(); ++i) {
+    const uint64_t of_share = run.shares() == 1 ? sent : run.sent_of(from, i);
+    lost += lost_in_shadow(direction, stream, {i, run.shares()}, shadows[i],
+                           run.recorder_of(other(from), stream, i).tracker(), of_share);
+  }
+  return lost;
 }
 
 }  // namespace
 
-DirectionResult direction_result(const TrialRequest& request, Side from,
-                                 const dataplane::TrialRun& run,
-                                 dataplane::StreamRecorders& recorders,
+DirectionResult direction_result(const TrialRequest& request, Side from, dataplane::TrialRun& run,
                                  const timing::TscClock& clock) {
   const dataplane::TrialSpec& spec = request.spec;
   const dataplane::DirectionSpec& direction = spec.from[index_of(from)];
@@ -82,11 +85,16 @@ DirectionResult direction_result(const TrialRequest& request, Side from,
   result.lag_ns = &report.lag_ns;
   result.burst_frames = &report.burst_frames;
   add_accuracy(report, run.received_at(other(from)), clock, result);
-  add_stalls(run, from, result);
+  result.stalls = run.stalls_of(from);
+  result.stalled = report.stalled;
+  for (uint64_t share = 0; share < run.shares(); ++share) {
+    result.shadows.push_back(run.shadows_at(other(from), share));
+  }
   const timing::Load load = direction.load();
-  const uint64_t last = direction.last_expected_among(std::max<uint64_t>(report.sent, 1));
-  result.longest_silence = run.silence_at(other(from)).longest(load.due_ns(last));
-  std::vector<measure::Shadow> shadows = result.shadows;
+  const uint64_t end = run.end_of(from);
+  const uint64_t last = direction.last_expected_among(std::max<uint64_t>(end, 1));
+  result.longest_silence = run.silence_at(other(from), load.due_ns(last));
+  std::vector<std::vector<measure::Shadow>> shadows = result.shadows;
   for (size_t i = 0; i < direction.streams.size(); ++i) {
     const dataplane::StreamSpec& stream = direction.streams[i];
     StreamResult entry;
@@ -94,15 +102,15 @@ DirectionResult direction_result(const TrialRequest& request, Side from,
     entry.background = (stream.tag.flags & net::kTagFlagBackground) != 0;
     entry.intended = direction.frames_of(i, direction.frames);
     entry.sent = direction.frames_of(i, report.sent);
-    recorders[i].finish(entry.sent);
+    const measure::StreamRecorder& recorder = run.finish_recorder(other(from), i, entry.sent);
     if (stream.is_beside()) {
-      result.beside = {entry.intended, entry.sent, recorders[i].tracker().received()};
+      result.beside = {entry.intended, entry.sent, recorder.tracker().received()};
       continue;
     }
-    add_recorded(spec, recorders[i], request.fine_delays, entry);
+    add_recorded(spec, recorder, request.fine_delays, entry);
     entry.inspected = run.received_at(other(from)).inspected[i];
-    entry.lost_in_shadow = lost_in_shadow(direction, i, shadows, recorders[i].tracker(), entry);
-    add_losses(direction, load, i, recorders[i].tracker(), entry);
+    entry.lost_in_shadow = lost_in_shadows(direction, i, run, from, entry.sent, shadows);
+    add_losses(direction, load, i, recorder.tracker(), direction.frames_of(i, end), entry);
     entry.sent_by_time = sent_by_time(direction, i, report);
     result.streams.push_back(std::move(entry));
   }

@@ -8,11 +8,9 @@
 
 namespace dutperf::control {
 
-// `recorders` are those of the receiving side; they are finished by it. The result points to
-// histograms of `run`, which outlives it. REQUIRES: `run` has been joined.
+// Finishes the recorders of the receiving side. The result points to histograms of `run`, which
+// outlives it. REQUIRES: `run` has been joined.
 DirectionResult direction_result(const TrialRequest& request, dataplane::Side from,
-                                 const dataplane::TrialRun& run,
-                                 dataplane::StreamRecorders& recorders,
-                                 const timing::TscClock& clock);
+                                 dataplane::TrialRun& run, const timing::TscClock& clock);
 
 }  // namespace dutperf::control

@@ -168,6 +168,8 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   const dataplane::TrialSpec& spec = request.spec;
 
   TrialResult result;
+  result.one_share_because = split(request.spec, ports);
+  result.shares = spec.shares;
   result.trial_id = spec.trial_id;
   uint64_t accounted_ns = 0;  // memory, learning, waits and sending: not overhead
   const auto timed = [&](auto&& action) {
@@ -198,8 +200,9 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
     if (hop.mac) ports.resources(hop.port).next_hops.push_back({hop.ip, *hop.mac});
   }
   const Snapshot before = snapshot();
-  dataplane::TrialRun run(spec, {ports.sides[0].get(), ports.sides[1].get()}, clock_,
-                          eal_.worker_lcores());
+  std::vector<unsigned> workers = eal_.worker_lcores();
+  workers.resize(std::min(workers.size(), dataplane::roles_of(spec.shares)));
+  dataplane::TrialRun run(spec, {ports.sides[0].get(), ports.sides[1].get()}, clock_, workers);
   if (!go_on) run.abort();
   if (monitor.stop_requested()) run.stop();
   if (go_on) announcer.send_due(0);
@@ -218,8 +221,7 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   facts.aborted = run.aborted() && facts.unresolved_neighbours.empty();
 
   for (const Side from : request.order) {
-    result.directions.push_back(direction_result(
-        request, from, run, ports.sides[index_of(other(from))]->recorders, clock_));
+    result.directions.push_back(direction_result(request, from, run, clock_));
   }
   share_bursts(result.directions);
   for (const DirectionResult& direction : result.directions) {
@@ -252,8 +254,8 @@ void Engine::add_ports(const dataplane::TrialRun& run, const Announcer& announce
     const bool is_first = number == 0;
     const dataplane::PortArrivals& arrivals = run.arrivals_at(side, number);
     uint64_t never_sent = 0;
-    for (const measure::StreamRecorder& recorder : ports.sides[index_of(side)]->recorders) {
-      if (is_first) never_sent += recorder.tracker().impossible();
+    for (size_t stream = 0; stream < dataplane::kMaxStreams; ++stream) {
+      if (is_first) never_sent += run.never_sent_at(side, stream);
     }
     PortReport report =
         port_report(own.id, *own.port, before.ports[i], after.ports[i], arrivals, never_sent);

@@ -189,7 +189,7 @@ Json to_json(const DirectionResult& direction) {
           {"delay_floor_ns", direction.delay_floor_ns},
           {"delay_bound_ns", direction.delay_bound_ns},
           {"stalls", list_of(direction.stalls)},
-          {"shadows", list_of(direction.shadows)},
+          {"shadows", list_of(measure::together(direction.shadows))},
           {"longest_silence", to_json(direction.longest_silence)},
           {"streams", list_of(direction.streams)},
           {"beside", direction.beside ? to_json(*direction.beside) : Json()}};
@@ -229,6 +229,8 @@ Json to_json(const PortReport& port) {
                   {"incomplete", port.incomplete},
                   {"announced", port.announced},
                   {"slow_path", port.slow_path ? to_json(*port.slow_path) : Json()},
+                  {"handed_over", port.handed_over},
+                  {"not_taken_over", port.not_taken_over},
                   {"interface_drops", port.interface_drops},
                   {"send_drops", port.send_drops},
                   {"damaged_on_wire", port.damaged_on_wire}});
@@ -286,19 +288,22 @@ PreviewParams parse_preview(const Json& params) {
 }
 
 Json to_json(const TrialResult& result) {
-  return {{"trial_id", result.trial_id},
-          {"verdict", to_json(result.verdict)},
-          {"ended_early", result.ended_early},
-          {"directions", list_of(result.directions)},
-          {"ports", list_of(result.ports)},
-          {"input_queues", list_of(result.input_queues)},
-          {"input_queue_drops", result.input_queue_drops},
-          {"neighbours", list_of(result.neighbours)},
-          {"table", result.table ? to_json(*result.table) : Json()},
-          {"generator", vary::kGeneratorName},
-          {"begin_unix_ns", result.begin_unix_ns ? Json(*result.begin_unix_ns) : Json()},
-          {"total_ns", result.total_ns},
-          {"overhead_ns", result.overhead_ns}};
+  return {
+      {"trial_id", result.trial_id},
+      {"verdict", to_json(result.verdict)},
+      {"ended_early", result.ended_early},
+      {"shares", result.shares},
+      {"one_share_because", result.one_share_because ? Json(*result.one_share_because) : Json()},
+      {"directions", list_of(result.directions)},
+      {"ports", list_of(result.ports)},
+      {"input_queues", list_of(result.input_queues)},
+      {"input_queue_drops", result.input_queue_drops},
+      {"neighbours", list_of(result.neighbours)},
+      {"table", result.table ? to_json(*result.table) : Json()},
+      {"generator", vary::kGeneratorName},
+      {"begin_unix_ns", result.begin_unix_ns ? Json(*result.begin_unix_ns) : Json()},
+      {"total_ns", result.total_ns},
+      {"overhead_ns", result.overhead_ns}};
 }
 
 }  // namespace dutperf::control

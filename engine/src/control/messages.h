@@ -72,9 +72,9 @@ struct DirectionResult {
   const measure::Histogram* receive_gap_ns = nullptr;
   uint64_t delay_floor_ns = 0;
   uint64_t delay_bound_ns = 0;
-  std::vector<measure::Stall> stalls;     // of the sender
-  std::optional<measure::Stall> stalled;  // the one that it ended in, also in the list
-  std::vector<measure::Shadow> shadows;   // in which the frames stood
+  std::vector<measure::Stall> stalls;                 // of the sender
+  std::optional<measure::Stall> stalled;              // the one that it ended in, also in the list
+  std::vector<std::vector<measure::Shadow>> shadows;  // in which the frames stood, by share
   measure::Silence longest_silence;
   std::vector<StreamResult> streams;  // which the DUT must forward
   std::optional<BesideResult> beside;
@@ -105,6 +105,8 @@ struct PortReport {
   uint64_t incomplete = 0;
   uint64_t announced = 0;
   std::optional<SlowPathReport> slow_path;
+  uint64_t handed_over = 0;     // came by another share's queue
+  uint64_t not_taken_over = 0;  // of these: that share had no room for them
   uint64_t interface_drops = 0;
   uint64_t send_drops = 0;
   uint64_t damaged_on_wire = 0;
@@ -114,6 +116,8 @@ struct TrialResult {
   uint16_t trial_id = 0;
   measure::Verdict verdict;
   bool ended_early = false;
+  uint64_t shares = 1;                           // in which each direction's work was split
+  std::optional<std::string> one_share_because;  // although ports have queues for several
   std::vector<DirectionResult> directions;
   std::vector<PortReport> ports;
   std::vector<kernel::InputQueue> input_queues;  // those where something rose

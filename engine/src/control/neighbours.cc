@@ -80,7 +80,7 @@ bool Neighbours::serve(uint64_t duration_ns, Monitor& monitor) {
 
 void Neighbours::drain() {
   for (Link& link : links_) {
-    for (uint16_t queue = 0; queue < link.port->rx().count; ++queue) drain(link, queue);
+    for (uint16_t queue = 0; queue < link.port->rx().end; ++queue) drain(link, queue);
     if (link.slow_path != nullptr) link.slow_path->send_waiting();
   }
 }

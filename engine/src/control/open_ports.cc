@@ -15,7 +15,7 @@ uint32_t max_frame_bytes(const dpdk::PortOptions& options) {
 
 }  // namespace
 
-OpenPorts::OpenPorts(const PortsOpenParams& params) {
+OpenPorts::OpenPorts(const PortsOpenParams& params) : shares(params.shares) {
   const auto is_ring = [](const PortToOpen& port) {
     return port.options.driver == dpdk::Driver::kRing;
   };
@@ -24,7 +24,8 @@ OpenPorts::OpenPorts(const PortsOpenParams& params) {
     if (is_ring(params.ports[i]) != is_ring(params.ports[pairs + i])) {
       throw ProtocolError(kInvalidParams, "ports: ring ports come in pairs");
     }
-    rings.push_back(is_ring(params.ports[i]) ? std::make_unique<dpdk::RingPair>(i) : nullptr);
+    rings.push_back(is_ring(params.ports[i]) ? std::make_unique<dpdk::RingPair>(i, params.shares)
+                                             : nullptr);
   }
   uint32_t frame_bytes = 0;
   for (const PortToOpen& each : params.ports) {

@@ -41,6 +41,7 @@ struct OpenPorts {
   bool has_slow_path() const;
   Announcer announcer(const std::vector<Announcement>& announcements) const;
 
+  const uint64_t shares;  // for so many the ports have queues
   std::vector<std::unique_ptr<dpdk::RingPair>> rings;
   std::vector<OpenPort> ports;  // in the order of their ids
   std::array<std::unique_ptr<dataplane::SideResources>, dataplane::kSides> sides;

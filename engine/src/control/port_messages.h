@@ -32,6 +32,7 @@ struct PortToOpen {
 
 struct PortsOpenParams {
   std::vector<PortToOpen> ports;  // in the order of their ids; as many on either side
+  uint64_t shares = 1;            // for so many there are queues, both ways
   uint64_t link_timeout_ns = 0;
 };
 

@@ -51,6 +51,8 @@ PortReport port_report(const PortId& id, const dpdk::Port& port, const PortSnaps
   report.fragments = arrivals.fragments;
   report.reassembled = arrivals.reassembled;
   report.incomplete = arrivals.incomplete;
+  report.handed_over = arrivals.handed_over;
+  report.not_taken_over = arrivals.not_taken_over;
   report.damaged = arrivals.damaged;
   report.damaged[net::Damage::kTruncated] += arrivals.cut_short;
   report.damaged[net::Damage::kNeverSent] += never_sent;
@@ -69,8 +71,8 @@ measure::PortFacts facts_of(const PortReport& report, const dpdk::Port& port,
               ? 0
               : kernel::pause_frames_received(during.pauses),
           during.rx_missed, during.rx_errors, during.rx_nombuf, during.tx_errors,
-          arrivals.cut_short, report.interface_drops, report.send_drops, report.damaged_on_wire,
-          report.neighbour_conflicts};
+          arrivals.cut_short, report.interface_drops, report.not_taken_over, report.send_drops,
+          report.damaged_on_wire, report.neighbour_conflicts};
 }
 
 }  // namespace dutperf::control

@@ -27,9 +27,26 @@ uint64_t available_memory_bytes() {
 uint64_t held_bytes(const OpenPorts& open) {
   uint64_t bytes = 0;
   for (const auto& side : open.sides) {
-    for (const measure::StreamRecorder& recorder : side->recorders) bytes += recorder.held_bytes();
+    bytes += side->held_bytes();
   }
   return bytes;
+}
+
+std::optional<std::string> indivisible(const dataplane::TrialSpec& spec, const OpenPorts& open) {
+  if (spec.record.ipdv) return "IPDV is of frames sent in a row";
+  if (spec.learn) return "four-tuples are learned by one worker";
+  if (open.has_slow_path()) return "a port has a slow path";
+  for (const Side from : dataplane::kBothSides) {
+    const dataplane::DirectionSpec& direction = spec.from[index_of(from)];
+    if (direction.streams.size() > 1) return "a direction has two streams";
+    for (const dataplane::StreamSpec& stream : direction.streams) {
+      if (stream.most_pieces > 1) return "frames come in pieces";
+    }
+    if (measure::SequenceTracker::bytes_for(spec.frames_of(from, 0)) > spec.record.tracking_bytes) {
+      return "tracking_mb is too small for a bit for each frame";
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -95,9 +112,11 @@ void check_fits(const TrialRequest& request, const OpenPorts& open) {
                             "raise the MTU on tester and device, or choose a smaller frame size");
       }
     }
+    // Those of several shares, and of the whole that is put together of them.
+    const uint64_t copies = open.shares > 1 ? 2 : 1;
     for (size_t i = 0; i < direction.streams.size(); ++i) {
-      bytes +=
-          measure::StreamRecorder::bytes_for(request.spec.record, request.spec.frames_of(from, i));
+      bytes += copies * measure::StreamRecorder::bytes_for(request.spec.record,
+                                                           request.spec.frames_of(from, i));
     }
   }
   const uint64_t available = available_memory_bytes();
@@ -109,6 +128,13 @@ void check_fits(const TrialRequest& request, const OpenPorts& open) {
                         "shorten the trial, lower the rate, or lower record.tracking_mb: a window "
                         "slides then");
   }
+}
+
+std::optional<std::string> split(dataplane::TrialSpec& spec, const OpenPorts& open) {
+  if (open.shares == 1) return std::nullopt;
+  std::optional<std::string> because = indivisible(spec, open);
+  if (!because) spec.shares = open.shares;
+  return because;
 }
 
 }  // namespace dutperf::control

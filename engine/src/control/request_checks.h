@@ -2,6 +2,9 @@
 // throw ProtocolError, which says what to change.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "control/messages.h"
 #include "control/open_ports.h"
 
@@ -11,5 +14,9 @@ void check_tags(const TrialRequest& request, const OpenPorts& open);
 void check_paths(const TrialRequest& request, const OpenPorts& open);
 // Sizes, and the memory that accounting for each frame takes.
 void check_fits(const TrialRequest& request, const OpenPorts& open);
+
+// Splits the trial in as many shares as the ports have queues for; one, and why, if what it records
+// or sends cannot be put together from several.
+std::optional<std::string> split(dataplane::TrialSpec& spec, const OpenPorts& open);
 
 }  // namespace dutperf::control

@@ -19,10 +19,10 @@ namespace dutperf::control {
 // Of a stream's lost frames those that were due while a shadow lay on the direction that may lose
 // frames, and no more than it can have cost: what is left of that stays in `shadows` for the next
 // stream. With a window nobody knows any more which ones were lost: as many as there can be.
-// REQUIRES: `result` has what was sent and received.
+// Of several shares it is asked of each, with its shadows, its tracker, and what it has sent.
 uint64_t lost_in_shadow(const dataplane::DirectionSpec& direction, size_t stream,
-                        std::vector<measure::Shadow>& shadows,
-                        const measure::SequenceTracker& tracker, const StreamResult& result);
+                        dataplane::Share share, std::vector<measure::Shadow>& shadows,
+                        const measure::SequenceTracker& tracker, uint64_t sent);
 
 // A burst that both directions suffered from costs no frame of each: when the directions' losses in
 // shadows are more than all bursts together can have cost, each is excused its share of that.

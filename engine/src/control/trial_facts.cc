@@ -42,7 +42,9 @@ measure::DirectionFacts facts_of(const DirectionResult& result, bool gave_up,
   }
   facts.port_full_ns = result.port_full_ns;
   facts.ring_full = result.ring_full;
-  for (const measure::Shadow& shadow : result.shadows) facts.burst_shadow |= shadow.of_sender;
+  for (const std::vector<measure::Shadow>& of_share : result.shadows) {
+    for (const measure::Shadow& shadow : of_share) facts.burst_shadow |= shadow.of_sender;
+  }
   if (result.stalled) facts.away_at_end_ns = result.stalled->away_ns;
   facts.gave_up = gave_up;
   return facts;

@@ -94,7 +94,7 @@ TEST(TrialFacts, BlameAnySendersStallForBurstsAndTheReceiverForTheRest) {
   forward.result.stalls = {{0, 0, 20 * kMs, 0, 0}, {0, 0, 10 * kMs, 0, 0}};
   forward.receive_gap_ns.record(1 * kMs);
   reverse.receive_gap_ns.record(2 * kMs);
-  reverse.result.shadows = {{0, 0, false, false, 0}, {0, 0, true, false, 0}};
+  reverse.result.shadows = {{{0, 0, false, false, 0}, {0, 0, true, false, 0}}};
   measure::TrialFacts facts;
   facts.directions = {facts_of(forward.result, false, {}, 1),
                       facts_of(reverse.result, false, {}, 1)};

@@ -386,8 +386,8 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfDelaysSays) {
   result.directions[1].port_full_ns = 1500;
   result.directions[1].ring_full = 3;
   result.directions[1].stalls = {{500'000'000, 509'500'000, 9'000'000, 8'900'000, 95'000}};
-  result.directions[1].shadows = {{500'000'000, 512'753'664, true, true, 95'000},
-                                  {990'000'000, UINT64_MAX, false, false, UINT64_MAX}};
+  result.directions[1].shadows = {{{500'000'000, 512'753'664, true, true, 95'000},
+                                   {990'000'000, UINT64_MAX, false, false, UINT64_MAX}}};
   result.directions[1].delay_floor_ns = result.directions[1].delay_bound_ns = 1210;
   measure::TrialFacts facts;
   facts.duration_ns = 1'000'000'000;

@@ -41,6 +41,10 @@ class AnswerLog {
     std::copy(packet.begin(), packet.end(), answer.packet.begin());
   }
 
+  void add(const AnswerLog& other) {
+    answers_.insert(answers_.end(), other.answers_.begin(), other.answers_.end());
+  }
+
   const std::vector<Answer>& answers() const { return answers_; }
 
  private:

@@ -2,14 +2,16 @@
 
 namespace dutperf::dataplane {
 
-FrameSource::FrameSource(const DirectionSpec& direction, const std::vector<dpdk::FramePool*>& pools)
-    : order_(direction) {
+FrameSource::FrameSource(const DirectionSpec& direction, Share share,
+                         const std::vector<dpdk::FramePool*>& pools)
+    : share_(share), order_(direction) {
   std::vector<vary::FrameWriter> writers = FrameOrder::writers(direction);
   const std::vector<uint8_t> ports = FrameOrder::ports(direction);
   for (size_t i = 0; i < writers.size(); ++i) {
     lanes_.push_back({std::move(writers[i]), pools[i], ports[i]});
   }
   if (lanes_.size() > 1) bursts_.resize(lanes_.size());
+  for (uint64_t i = 0; i < share.index; ++i) order_.next(position_);
 }
 
 void FrameSource::prepare() {
@@ -20,12 +22,13 @@ bool FrameSource::next_of_one_lane(dpdk::Mbuf** frames, uint32_t count,
                                    uint64_t stamp_ns) noexcept {
   const Lane& lane = lanes_[0];
   vary::Lanes sequences;
-  vary::lanes::count_up(position_.sequence[0], sequences, count);
+  const auto step = static_cast<uint32_t>(share_.of);
+  vary::lanes::count_up(position_.sequence[0], sequences, count, step);
   vary::FrameWriter::Burst burst;
   lane.writer.compose(sequences, count, stamp_ns, burst);
   if (!lane.pool->get(frames, count)) return false;
   lane.writer.store(burst, dpdk::buffers_of(frames), dpdk::kFrameOffset);
-  position_.sequence[0] += count;
+  position_.sequence[0] += uint64_t{count} * step;
   unlearned_ += burst.unlearned();
   return true;
 }
@@ -40,6 +43,7 @@ bool FrameSource::next_interleaved(dpdk::Mbuf** frames, uint32_t count,
     lane_of[i] = next.lane;
     LaneBurst& burst = bursts_[next.lane];
     burst.sequences.lane[burst.count++] = next.sequence;
+    for (uint64_t k = 1; k < share_.of; ++k) order_.next(position);
   }
   if (!take_buffers()) return false;
   position_ = position;

@@ -2,7 +2,8 @@
 //
 // Each lane (see frame_order.h) has a writer and a pool of buffers that hold its template. A burst
 // takes what it needs from each lane and puts it in order. One lane, the common case, is decided
-// once per burst and costs nothing per frame.
+// once per burst and costs nothing per frame. Of several shares each has a source, whose frames are
+// those that it would have had in the whole.
 #pragma once
 
 #include <array>
@@ -18,8 +19,10 @@ using vary::kMaxBurst;
 
 class FrameSource {
  public:
-  // `pools` has one pool for each lane of `direction` and outlives the source.
-  FrameSource(const DirectionSpec& direction, const std::vector<dpdk::FramePool*>& pools);
+  // Of `direction` the frames of `share`. `pools` has one pool for each lane of `direction` and
+  // outlives the source.
+  FrameSource(const DirectionSpec& direction, Share share,
+              const std::vector<dpdk::FramePool*>& pools);
 
   // Brings the pools' buffers up to date; for the worker that will use them.
   void prepare();
@@ -51,6 +54,7 @@ class FrameSource {
   bool next_interleaved(dpdk::Mbuf** frames, uint32_t count, uint64_t stamp_ns) noexcept;
   bool take_buffers() noexcept;
 
+  const Share share_;
   const FrameOrder order_;
   std::vector<Lane> lanes_;
   FrameOrder::Position position_;

@@ -153,7 +153,7 @@ class FrameSourceTest : public ::testing::TestWithParam<DirectionSpec (*)()> {
 
 TEST_P(FrameSourceTest, NeverRewritesAFrameThatIsStillQueued) {
   const DirectionSpec direction = GetParam()();
-  FrameSource source(direction, pools(direction));
+  FrameSource source(direction, {}, pools(direction));
   source.prepare();
   Plain plain(direction);
   SlowPort port;
@@ -171,7 +171,7 @@ TEST_P(FrameSourceTest, NeverRewritesAFrameThatIsStillQueued) {
 
 TEST_P(FrameSourceTest, GivesAllBuffersBackWhenOneLaneHasNone) {
   const DirectionSpec direction = GetParam()();
-  FrameSource source(direction, pools(direction));
+  FrameSource source(direction, {}, pools(direction));
   source.prepare();
   Plain plain(direction);
   {
@@ -193,12 +193,12 @@ TEST_P(FrameSourceTest, LeavesQueuedFramesOfTheLastTrialAlone) {
   }
   SlowPort port;
   {
-    FrameSource source(before, pools(before));
+    FrameSource source(before, {}, pools(before));
     source.prepare();
     Plain plain(before);
     for (int i = 0; i < 5; ++i) ASSERT_TRUE(pass_on(source, plain, 20, 1, port));
   }
-  FrameSource source(after, pools(after));
+  FrameSource source(after, {}, pools(after));
   source.prepare();
   Plain plain(after);
   for (uint64_t i = 0; i < 500; ++i) {
@@ -208,7 +208,7 @@ TEST_P(FrameSourceTest, LeavesQueuedFramesOfTheLastTrialAlone) {
 
 TEST_P(FrameSourceTest, SaysOfEachFrameByWhichPortItLeaves) {
   const DirectionSpec direction = GetParam()();
-  FrameSource source(direction, pools(direction));
+  FrameSource source(direction, {}, pools(direction));
   source.prepare();
   uint64_t sequence = 0;
   for (int burst = 0; burst < 10; ++burst) {
@@ -220,6 +220,28 @@ TEST_P(FrameSourceTest, SaysOfEachFrameByWhichPortItLeaves) {
       EXPECT_EQ(dpdk::leaves_by(frames[i]), stream.sent_by(sequence % stream.paths()));
     }
     dpdk::free_frames(frames, 13);
+  }
+}
+
+// Frame k of the whole is number k / q of share k mod q, to the last byte.
+TEST_P(FrameSourceTest, OfSeveralSharesHasTheFramesOfTheWhole) {
+  const DirectionSpec direction = GetParam()();
+  for (const uint64_t shares : {2, 3, 8}) {
+    std::vector<std::unique_ptr<FrameSource>> sources;
+    for (uint64_t i = 0; i < shares; ++i) {
+      sources.push_back(
+          std::make_unique<FrameSource>(direction, Share{i, shares}, pools(direction)));
+      sources.back()->prepare();
+    }
+    Plain plain(direction);
+    for (uint64_t k = 0; k < 500; ++k) {
+      const Bytes expected = plain.next(k);
+      dpdk::Mbuf* frame = nullptr;
+      ASSERT_TRUE(sources[k % shares]->next(&frame, 1, k));
+      const Bytes found(dpdk::frame_of(frame), dpdk::frame_of(frame) + dpdk::size_of(frame));
+      EXPECT_EQ(found, expected) << k << " of " << shares;
+      dpdk::free_frame(frame);
+    }
   }
 }
 

@@ -150,7 +150,7 @@ class NicTimes : public ::testing::Test {
       : memory_(dpdk::testing::memory()),
         left_("left", 21),
         right_("right", 22),
-        nics_(left_.rings.left_to_right(), right_.rings.left_to_right()) {
+        nics_(left_.rings.left_to_right()[0], right_.rings.left_to_right()[0]) {
     left_.side.ports[0]->times = times_of(nics_.left);
     right_.side.ports[0]->times = times_of(nics_.right);
     usleep(60'000);  // the clocks' rates are known from half a period on
@@ -164,12 +164,13 @@ class NicTimes : public ::testing::Test {
   template <typename Pause>
   void run(Pause pause, uint64_t late_ns = 0) {
     TrialClock clock(tsc_clock(), 1, 1, spec_.residual_wait_ns);
-    StreamRecorders& recorders = right_.side.recorders;
+    StreamRecorders& recorders = right_.side.recorders(0);
     for (measure::StreamRecorder& recorder : recorders) recorder.reset(spec_.record, kFrames, {});
-    sender_ = std::make_unique<Sender>(spec_, Side::kLeft, left_.side.sending(),
-                                       left_.side.pools(1), clock, stalls_[0]);
-    receiver_ = std::make_unique<Receiver>(spec_, Side::kRight, right_.side.receiving(), recorders,
-                                           tsc_clock(), SenderStalls{&stalls_[0], &stalls_[1]});
+    sender_ = std::make_unique<Sender>(spec_, Side::kLeft, Share{}, left_.side.sending({}),
+                                       left_.side.pools(0, 1), clock, stalls_[0]);
+    receiver_ = std::make_unique<Receiver>(spec_, Side::kRight, Share{}, right_.side.receiving({}),
+                                           recorders, right_.side.hand_over(1), tsc_clock(),
+                                           SenderStalls{&stalls_[0], &stalls_[1]});
     sender_->prepare();
     start_tsc_ = clock.meet_at_start() - tsc_clock().to_tsc(late_ns);
     sender_->start(start_tsc_);
@@ -187,16 +188,16 @@ class NicTimes : public ::testing::Test {
     run([](uint64_t) {});
   }
 
-  const measure::Delays& delays() const { return right_.side.recorders[0].delays(); }
-  uint64_t shortest_ns() const {
+  const measure::Delays& delays() { return right_.side.recorders(0)[0].delays(); }
+  uint64_t shortest_ns() {
     const measure::AroundOrigin all = delays().around_origin();
     return all.origin - (all.below.count() > 0 ? all.below.max() : 0);
   }
-  uint64_t longest_ns() const {
+  uint64_t longest_ns() {
     const measure::AroundOrigin all = delays().around_origin();
     return all.origin + all.above.max();
   }
-  uint64_t received() const { return right_.side.recorders[0].tracker().received(); }
+  uint64_t received() { return right_.side.recorders(0)[0].tracker().received(); }
   // How well both clocks were known.
   uint64_t doubt_ns() const {
     return tsc_clock().to_ns(sender_->report().clock_worst_tsc +
@@ -206,7 +207,7 @@ class NicTimes : public ::testing::Test {
   Accuracy accuracy() const {
     return accuracy_of(sender_->report(), receiver_->report(), tsc_clock()).value();
   }
-  void expect_the_cables_delay() const {
+  void expect_the_cables_delay() {
     EXPECT_EQ(received(), kFrames);
     EXPECT_EQ(delays().negative(), 0U);
     EXPECT_GE(shortest_ns() + doubt_ns(), kCableNs);

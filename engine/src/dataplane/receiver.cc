@@ -34,8 +34,38 @@ size_t most_bytes_in_pieces(const std::vector<StreamSpec>& streams) {
 
 }  // namespace
 
-Receiver::Receiver(const TrialSpec& spec, Side side, const std::vector<ReceivingPort>& ports,
-                   StreamRecorders& recorders, const timing::TscClock& clock,
+void ReceiveReport::add(const ReceiveReport& other) {
+  for (size_t i = 0; i < inspected.size(); ++i) inspected[i].add(other.inspected[i]);
+  gap_ns.merge(other.gap_ns);
+  shortest_poll_tsc = std::min(shortest_poll_tsc, other.shortest_poll_tsc);
+  stamped += other.stamped;
+  unstamped += other.unstamped;
+  clock_worst_tsc = std::max(clock_worst_tsc, other.clock_worst_tsc);
+}
+
+void PortArrivals::add(const PortArrivals& other) {
+  neighbour_requests += other.neighbour_requests;
+  neighbour_conflicts += other.neighbour_conflicts;
+  foreign += other.foreign;
+  icmp.add(other.icmp);
+  other_vlan += other.other_vlan;
+  fragments += other.fragments;
+  reassembled += other.reassembled;
+  incomplete += other.incomplete;
+  stale += other.stale;
+  misdirected += other.misdirected;
+  damaged += other.damaged;
+  cut_short += other.cut_short;
+  in_several += other.in_several;
+  answers.add(other.answers);
+  unclaimed_lost += other.unclaimed_lost;
+  handed_over += other.handed_over;
+  not_taken_over += other.not_taken_over;
+}
+
+Receiver::Receiver(const TrialSpec& spec, Side side, Share share,
+                   const std::vector<ReceivingPort>& ports, StreamRecorders& recorders,
+                   const HandOver& hand_over, const timing::TscClock& clock,
                    const SenderStalls& stalls)
     : trial_id_(spec.trial_id),
       verify_checksums_(spec.verify_checksums),
@@ -50,11 +80,14 @@ Receiver::Receiver(const TrialSpec& spec, Side side, const std::vector<Receiving
               : vlan_.bytes() > 0   ? Before::kTags
                                     : Before::kNothing),
       recorders_(recorders),
+      share_(share),
+      owners_(share.of),
+      hand_over_(hand_over),
       clock_(clock),
       uninspected_(spec.inspect_every > 0 ? 0 : UINT64_MAX),
-      shadows_(stalls, spec.from[index_of(other(side))].frames,
-               spec.from[index_of(other(side))].rate_fps,
-               room_frames(ports, spec.from[index_of(other(side))])),
+      shadows_(stalls, share.frames_among(spec.from[index_of(other(side))].frames),
+               spec.from[index_of(other(side))].rate_fps / share.of,
+               room_frames(ports, spec.from[index_of(other(side))]) / share.of),
       has_beside_(spec.from[index_of(other(side))].has_beside()),
       silence_(spec.from[index_of(other(side))].load().due_ns(0)) {
   stream_of_id_.fill(kNotExpected);
@@ -141,11 +174,12 @@ uint32_t Receiver::receive_burst(Input& input, uint16_t queue) noexcept {
   }
   const uint64_t received_tsc = timing::read_tsc();
   for (uint32_t i = 0; i < count; ++i) dpdk::prefetch_frame(mbufs[i]);
-  const Times times{drained_tsc, polled_tsc, received_tsc, received_tsc};
+  const Times times{drained_tsc, polled_tsc, received_tsc, received_tsc,
+                    clock_.to_ns(received_tsc - start_tsc_)};
   if (input.clock) [[unlikely]] {
-    take_stamped<kBefore>(input, mbufs, count, times);
+    take_stamped<kBefore>(input, queue, mbufs, count, times);
   } else {
-    take<kBefore>(input, mbufs, count, times);
+    take<kBefore>(input, queue, mbufs, count, times);
   }
   if (count < kBurst) drained_tsc = polled_tsc;
   published_received_.store(recorders_[0].tracker().received() + recorders_[1].tracker().received(),
@@ -155,8 +189,8 @@ uint32_t Receiver::receive_burst(Input& input, uint16_t queue) noexcept {
 
 // A stamp of a frame that has not come yet is none.
 template <Receiver::Before kBefore>
-[[gnu::noinline]] void Receiver::take_stamped(Input& input, dpdk::Mbuf** mbufs, uint32_t count,
-                                              Times times) noexcept {
+[[gnu::noinline]] void Receiver::take_stamped(Input& input, uint16_t queue, dpdk::Mbuf** mbufs,
+                                              uint32_t count, Times times) noexcept {
   timing::PortClock& clock = *input.clock;
   clock.read_if_due(times.received_tsc);
   report_.clock_worst_tsc = std::max(report_.clock_worst_tsc, clock.worst_tsc());
@@ -167,13 +201,13 @@ template <Receiver::Before kBefore>
     const bool possible = came_tsc >= start_tsc_ && came_tsc <= latest_tsc;
     times.came_tsc = possible ? came_tsc : times.received_tsc;
     ++(possible ? report_.stamped : report_.unstamped);
-    take<kBefore>(input, mbufs + i, 1, times);
+    take<kBefore>(input, queue, mbufs + i, 1, times);
   }
 }
 
 template <Receiver::Before kBefore>
-[[gnu::always_inline]] inline void Receiver::take(Input& input, dpdk::Mbuf** mbufs, uint32_t count,
-                                                  const Times& times) noexcept {
+[[gnu::always_inline]] inline void Receiver::take(Input& input, uint16_t queue, dpdk::Mbuf** mbufs,
+                                                  uint32_t count, const Times& times) noexcept {
   Burst burst;
   uint32_t kept = 0;  // mbufs to free; answered requests leave with the reply ring
   const uint32_t before = kBefore == Before::kNothing ? 0 : before_bytes_;
@@ -206,17 +240,31 @@ template <Receiver::Before kBefore>
     mbufs[kept++] = mbufs[i];
   }
   if (sorts_) sort_out(input, burst);
+  // What need not come ends no silence.
+  if (burst.count[0] > 0 || (burst.count[1] > 0 && !has_beside_)) {
+    silence_.hear(times.received_ns);
+  }
+  if (share_.of > 1) hand_over(burst, times, queue, input.arrivals);
   Learning::Burst learned;
   if (learning_) learning_->look_up(burst.arrivals[0], burst.frames[0], burst.count[0], learned);
-  record(burst, times);
+  record(burst, times, queue);
+  if (const uint32_t frames = burst.count[0] + burst.count[1]; frames > uninspected_) [[unlikely]] {
+    inspect(burst);
+  } else {
+    uninspected_ -= frames;
+  }
   if (learning_) learning_->learn(learned);
   dpdk::free_frames(mbufs, kept);
 }
 
 void Receiver::step() noexcept {
   for (Input& input : inputs_) {
-    for (uint16_t queue = 0; queue < input.port.queues.count; ++queue) step_of(input, queue);
+    const dpdk::RxQueues& queues = input.port.queues;
+    for (uint16_t queue = queues.first; queue < queues.end; queue += queues.step) {
+      step_of(input, queue);
+    }
   }
+  if (share_.of > 1) take_handed_over();
 }
 
 void Receiver::step_of(Input& input, uint16_t queue) noexcept {
@@ -253,14 +301,12 @@ void Receiver::step_of(Input& input, uint16_t queue) noexcept {
 
 // What the tester itself may have done to a frame is judged by the loop's times, whatever a NIC
 // says: of how long it waited for the loop nobody else knows.
-void Receiver::record(Burst& burst, const Times& times) noexcept {
+void Receiver::record(Burst& burst, const Times& times, uint64_t queue) noexcept {
   const uint64_t received_tsc = times.received_tsc;
-  const uint64_t received_ns = clock_.to_ns(received_tsc - start_tsc_);
+  const uint64_t received_ns = times.received_ns;
   const uint64_t came_ns = clock_.to_ns(times.came_tsc - start_tsc_);
   const uint32_t frames = burst.count[0] + burst.count[1];
   if (frames == 0) return;
-  // What need not come ends no silence.
-  if (burst.count[0] > 0 || !has_beside_) silence_.hear(received_ns);
   const uint64_t gap_ns = clock_.to_ns(received_tsc - times.drained_tsc);
   report_.gap_ns.record(gap_ns, frames);
   report_.shortest_poll_tsc = std::min(report_.shortest_poll_tsc, received_tsc - times.polled_tsc);
@@ -271,17 +317,61 @@ void Receiver::record(Burst& burst, const Times& times) noexcept {
                                       arrivals[0].sent_ns, arrivals[burst.count[any] - 1].sent_ns);
   for (size_t i = 0; i < kMaxStreams; ++i) {
     if (burst.count[i] == 0) continue;
-    recorders_[i].record(burst.arrivals[i], burst.count[i], came_ns, shaded);
+    recorders_[i].record(burst.arrivals[i], burst.count[i], came_ns, shaded, queue);
   }
-  if (frames > uninspected_) [[unlikely]] {
-    inspect(burst, frames);
-  } else {
-    uninspected_ -= frames;
+}
+
+// There is one stream where there are several shares (control/request_checks.h).
+[[gnu::noinline]] void Receiver::hand_over(Burst& burst, const Times& times, uint64_t queue,
+                                           PortArrivals& counts) noexcept {
+  measure::Arrival* const arrivals = burst.arrivals[0];
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < burst.count[0]; ++i) {
+    const uint64_t number = owners_.number_of(arrivals[i].sequence);
+    const uint64_t owner = arrivals[i].sequence - number * share_.of;
+    if (owner == share_.index) {
+      arrivals[kept] = {number, arrivals[i].sent_ns};
+      burst.frames[0][kept++] = burst.frames[0][i];
+      continue;
+    }
+    const HandedOver record{number, arrivals[i].sent_ns, times.drained_tsc, times.received_tsc,
+                            queue};
+    ++counts.handed_over;
+    counts.not_taken_over += 1 - hand_over_.ring(share_.index, owner).put(&record, 1);
+  }
+  burst.count[0] = kept;
+}
+
+// As they came: what one call returned, by one queue, is recorded at once.
+[[gnu::noinline]] void Receiver::take_handed_over() noexcept {
+  for (uint64_t from = 0; from < share_.of; ++from) {
+    if (from == share_.index) continue;
+    HandOver::Ring& ring = hand_over_.ring(from, share_.index);
+    HandedOver records[kBurst];
+    while (const uint32_t count = ring.take(records, kBurst)) {
+      for (uint32_t i = 0; i < count;) {
+        const HandedOver first = records[i];
+        Burst burst;
+        uint32_t& frames = burst.count[0];
+        while (i < count && records[i].received_tsc == first.received_tsc &&
+               records[i].queue == first.queue) {
+          burst.arrivals[0][frames] = {records[i].number, records[i].sent_ns};
+          burst.frames[0][frames++] = nullptr;
+          ++i;
+        }
+        record(burst,
+               {first.drained_tsc, 0, first.received_tsc, first.received_tsc,
+                clock_.to_ns(first.received_tsc - start_tsc_)},
+               first.queue);
+      }
+      if (count < kBurst) break;
+    }
   }
 }
 
 // Foreground first: in which order they came makes no difference here.
-[[gnu::cold, gnu::noinline]] void Receiver::inspect(const Burst& burst, uint64_t frames) noexcept {
+[[gnu::cold, gnu::noinline]] void Receiver::inspect(const Burst& burst) noexcept {
+  const uint64_t frames = burst.count[0] + burst.count[1];
   uint64_t place = uninspected_;
   for (; place < frames; place += inspect_every_) {
     const size_t stream = place < burst.count[0] ? 0 : 1;

@@ -9,6 +9,9 @@
 // is handed on, if anybody wants it (control/slow_path.h). How a frame is damaged is looked at only
 // once it is known to be. Of those that are whole every k-th is inspected: what no checksum covers.
 //
+// Of several shares each has a receiver. A frame is looked at by the one that takes it from the
+// port, and recorded by the one whose share it is of (dataplane/hand_over.h).
+//
 // A receiver is driven by one worker. `published_received` may be read by others at any time; the
 // rest only after the worker has ended.
 #pragma once
@@ -21,6 +24,7 @@
 #include <vector>
 
 #include "dataplane/answer_log.h"
+#include "dataplane/hand_over.h"
 #include "dataplane/learning.h"
 #include "dataplane/port_times.h"
 #include "dataplane/trial_clock.h"
@@ -42,7 +46,7 @@
 namespace dutperf::dataplane {
 
 using StreamRecorders = std::array<measure::StreamRecorder, kMaxStreams>;
-using SenderStalls = std::array<const measure::StallLog*, kSides>;
+using SenderStalls = std::vector<const measure::StallLog*>;  // of all senders
 
 // Where the frames go that are no test traffic.
 struct RepliesAndRest {
@@ -78,6 +82,11 @@ struct PortArrivals {
   uint64_t in_several = 0;    // in several buffers, of which the first is too short: ours to blame
   AnswerLog answers;
   uint64_t unclaimed_lost = 0;  // its ring was full
+  uint64_t handed_over = 0;     // came by another share's queue
+  uint64_t not_taken_over = 0;  // of these: that share had no room for them, ours to blame
+
+  // What came by the port's other queues.
+  void add(const PortArrivals& other);
 };
 
 struct ReceiveReport {
@@ -90,15 +99,20 @@ struct ReceiveReport {
   uint64_t stamped = 0;
   uint64_t unstamped = 0;  // came with no time or with an impossible one: the loop's counts
   uint64_t clock_worst_tsc = 0;
+
+  // What another share of the direction has received beside.
+  void add(const ReceiveReport& other);
 };
 
 class Receiver {
  public:
   // Receives at `side`, by its `ports` in the order of their numbers, what the other side sends.
-  // `recorders` (one for each stream, already reset), `clock` and the senders' `stalls` outlive the
-  // receiver.
-  Receiver(const TrialSpec& spec, Side side, const std::vector<ReceivingPort>& ports,
-           StreamRecorders& recorders, const timing::TscClock& clock, const SenderStalls& stalls);
+  // Of several shares it records the frames of `share`, and hands over those of others. `recorders`
+  // (one for each stream, already reset), `hand_over`, `clock` and the senders' `stalls` outlive
+  // the receiver.
+  Receiver(const TrialSpec& spec, Side side, Share share, const std::vector<ReceivingPort>& ports,
+           StreamRecorders& recorders, const HandOver& hand_over, const timing::TscClock& clock,
+           const SenderStalls& stalls);
   Receiver(const Receiver&) = delete;
   Receiver& operator=(const Receiver&) = delete;
 
@@ -109,11 +123,18 @@ class Receiver {
   // Receives a burst by each queue of each port; as many as a sender sends in a step, when frames
   // are waiting.
   void step() noexcept;
+  // Before the trial: those of the direction's other shares, which outlive it.
+  void listen_with(const std::vector<const measure::SilenceMeter*>& others) {
+    silence_.listen_with(others);
+  }
+  // After the trial: takes what others have handed over since.
+  void finish() noexcept { take_handed_over(); }
 
   uint64_t published_received() const {
     return published_received_.load(std::memory_order_relaxed);
   }
   const ReceiveReport& report() const { return report_; }
+  size_t ports() const { return inputs_.size(); }
   const PortArrivals& arrivals(size_t number) const { return inputs_[number].arrivals; }
   // After the trial: in which of the tester's shadows the frames stood.
   const std::vector<measure::Shadow>& finish_shadows() {
@@ -157,6 +178,7 @@ class Receiver {
     uint64_t polled_tsc;
     uint64_t received_tsc;
     uint64_t came_tsc;
+    uint64_t received_ns;  // since the start
   };
 
   void step_of(Input& input, uint16_t queue) noexcept;
@@ -165,10 +187,12 @@ class Receiver {
   uint32_t receive_burst(Input& input, uint16_t queue) noexcept;
   // Takes what came at one time.
   template <Before kBefore>
-  void take(Input& input, dpdk::Mbuf** mbufs, uint32_t count, const Times& times) noexcept;
+  void take(Input& input, uint16_t queue, dpdk::Mbuf** mbufs, uint32_t count,
+            const Times& times) noexcept;
   // Takes them one by one, each at the time of its stamp.
   template <Before kBefore>
-  void take_stamped(Input& input, dpdk::Mbuf** mbufs, uint32_t count, Times times) noexcept;
+  void take_stamped(Input& input, uint16_t queue, dpdk::Mbuf** mbufs, uint32_t count,
+                    Times times) noexcept;
   // Here and below `frame` is what stands behind its VLAN tags, labels and outer headers.
   void account(const uint8_t* frame, const net::Classified& classified, Input& input,
                Burst& burst) noexcept;
@@ -186,8 +210,12 @@ class Receiver {
   void account_truncated(const net::Classified& classified, Input& input) noexcept;
   const uint8_t* ether_type_of(const uint8_t* frame) const noexcept;
   void account_icmp(const uint8_t* frame, const net::Classified& classified, Input& input) noexcept;
-  void inspect(const Burst& burst, uint64_t frames) noexcept;
-  void record(Burst& burst, const Times& times) noexcept;
+  void inspect(const Burst& burst) noexcept;
+  // `queue`: by which they came.
+  void record(Burst& burst, const Times& times, uint64_t queue) noexcept;
+  // Keeps this share's frames, by their numbers in it.
+  void hand_over(Burst& burst, const Times& times, uint64_t queue, PortArrivals& arrivals) noexcept;
+  void take_handed_over() noexcept;
   // Its frame has its tags still.
   // These return true when a ring took the buffer.
   bool account_foreign(dpdk::Mbuf* mbuf, Input& input) noexcept;
@@ -225,6 +253,9 @@ class Receiver {
   std::vector<Input> inputs_;
   bool sorts_ = false;
   StreamRecorders& recorders_;
+  const Share share_;
+  const measure::Owners owners_;
+  const HandOver& hand_over_;
   const timing::TscClock clock_;
   std::optional<Learning> learning_;
   uint64_t start_tsc_ = 0;

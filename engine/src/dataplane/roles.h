@@ -13,20 +13,28 @@ enum class Duty : uint8_t { kSend, kReceive };
 struct Role {
   Duty duty;
   Side side;
+  uint64_t share = 0;
 
   bool operator==(const Role&) const = default;
 };
 
+inline constexpr size_t roles_of(uint64_t shares) { return 4 * shares; }
+
 // Roles of each of `workers` workers: 1 runs everything to completion; 2 take a direction each
 // (left to right, right to left); 4 are siitperf's layout: left send, right receive, right send,
-// left receive. REQUIRES: workers is 1, 2 or 4.
-inline std::vector<std::vector<Role>> assign_roles(size_t workers) {
-  const Role all[4] = {{Duty::kSend, Side::kLeft},
-                       {Duty::kReceive, Side::kRight},
-                       {Duty::kSend, Side::kRight},
-                       {Duty::kReceive, Side::kLeft}};
+// left receive. Of several shares each is as the one: with `shares` workers each has all of one,
+// with 2 * shares it sends and receives one direction's, with 4 * shares it does one of both.
+// REQUIRES: 1 to roles_of(shares) workers.
+inline std::vector<std::vector<Role>> assign_roles(size_t workers, uint64_t shares) {
+  std::vector<Role> all;
+  for (uint64_t share = 0; share < shares; ++share) {
+    for (const Side side : kBothSides) {
+      all.push_back({Duty::kSend, side, share});
+      all.push_back({Duty::kReceive, other(side), share});
+    }
+  }
   std::vector<std::vector<Role>> result(workers);
-  for (size_t i = 0; i < 4; ++i) result[i * workers / 4].push_back(all[i]);
+  for (size_t i = 0; i < all.size(); ++i) result[i * workers / all.size()].push_back(all[i]);
   return result;
 }
 

@@ -14,30 +14,51 @@ constexpr Role kSendRight{Duty::kSend, Side::kRight};
 constexpr Role kReceiveLeft{Duty::kReceive, Side::kLeft};
 constexpr Role kReceiveRight{Duty::kReceive, Side::kRight};
 
-class AssignRoles : public ::testing::TestWithParam<size_t> {};
+Role of_share(Role role, uint64_t share) {
+  role.share = share;
+  return role;
+}
 
-TEST_P(AssignRoles, GivesEachRoleToExactlyOneWorkerAndEachWorkerARole) {
-  const Layout layout = assign_roles(GetParam());
-  EXPECT_EQ(layout.size(), GetParam());
-  std::vector<Role> all;
-  for (const auto& roles : layout) {
-    EXPECT_FALSE(roles.empty());
-    all.insert(all.end(), roles.begin(), roles.end());
-  }
-  EXPECT_EQ(all.size(), 4U);
-  for (const Role& role : {kSendLeft, kSendRight, kReceiveLeft, kReceiveRight}) {
-    EXPECT_EQ(std::count(all.begin(), all.end(), role), 1);
+TEST(AssignRoles, GivesEachRoleToExactlyOneWorkerAndEachWorkerARole) {
+  for (const uint64_t shares : {1, 2, 3, 8}) {
+    for (size_t workers = 1; workers <= roles_of(shares); ++workers) {
+      const Layout layout = assign_roles(workers, shares);
+      EXPECT_EQ(layout.size(), workers);
+      std::vector<Role> all;
+      for (const auto& roles : layout) {
+        EXPECT_FALSE(roles.empty());
+        all.insert(all.end(), roles.begin(), roles.end());
+      }
+      EXPECT_EQ(all.size(), roles_of(shares));
+      for (uint64_t share = 0; share < shares; ++share) {
+        for (const Role& role : {kSendLeft, kSendRight, kReceiveLeft, kReceiveRight}) {
+          EXPECT_EQ(std::count(all.begin(), all.end(), of_share(role, share)), 1);
+        }
+      }
+    }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Workers, AssignRoles, ::testing::Values(1, 2, 4));
-
 TEST(AssignRoles, LetsTwoWorkersTakeADirectionEach) {
-  EXPECT_EQ(assign_roles(2), (Layout{{kSendLeft, kReceiveRight}, {kSendRight, kReceiveLeft}}));
+  EXPECT_EQ(assign_roles(2, 1), (Layout{{kSendLeft, kReceiveRight}, {kSendRight, kReceiveLeft}}));
 }
 
 TEST(AssignRoles, LetsFourWorkersTakeARoleEach) {
-  EXPECT_EQ(assign_roles(4), (Layout{{kSendLeft}, {kReceiveRight}, {kSendRight}, {kReceiveLeft}}));
+  EXPECT_EQ(assign_roles(4, 1),
+            (Layout{{kSendLeft}, {kReceiveRight}, {kSendRight}, {kReceiveLeft}}));
+}
+
+TEST(AssignRoles, LetsEachOfTwoWorkersAShareSendAndReceiveItsDirection) {
+  EXPECT_EQ(assign_roles(4, 2), (Layout{{kSendLeft, kReceiveRight},
+                                        {kSendRight, kReceiveLeft},
+                                        {of_share(kSendLeft, 1), of_share(kReceiveRight, 1)},
+                                        {of_share(kSendRight, 1), of_share(kReceiveLeft, 1)}}));
+}
+
+TEST(AssignRoles, LetsOneWorkerAShareHaveAllOfIt) {
+  EXPECT_EQ(assign_roles(2, 2)[1],
+            (std::vector<Role>{of_share(kSendLeft, 1), of_share(kReceiveRight, 1),
+                               of_share(kSendRight, 1), of_share(kReceiveLeft, 1)}));
 }
 
 }  // namespace

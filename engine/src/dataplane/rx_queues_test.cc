@@ -48,11 +48,12 @@ TEST(RxQueues, NoneStarvesWhateverAnotherHolds) {
   void* queues[] = {&flooded, &quiet};
   driver.rx_pkt_burst = receive_in_eights;
   driver.rxq.data = queues;
-  std::vector<ReceivingPort> receiving = side.receiving();
-  receiving[0].queues.count = 2;
+  std::vector<ReceivingPort> receiving = side.receiving({});
+  receiving[0].queues.end = 2;
   const timing::TscClock clock(1'000'000'000);
   const TrialSpec spec;
-  Receiver receiver(spec, Side::kRight, receiving, side.recorders, clock, {});
+  Receiver receiver(spec, Side::kRight, {}, receiving, side.recorders(0), side.hand_over(1), clock,
+                    {});
   receiver.start(0);
   receiver.step();
   EXPECT_EQ(quiet.waiting, 0U);

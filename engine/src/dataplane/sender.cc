@@ -24,20 +24,40 @@ uint64_t lead_ns_of(const std::vector<SendingPort>& ports) {
 
 }  // namespace
 
-Sender::Sender(const TrialSpec& spec, Side side, const std::vector<SendingPort>& ports,
+void SendReport::add(const SendReport& other) {
+  if (other.sent > 0) {
+    first_tsc = sent == 0 ? other.first_tsc : std::min(first_tsc, other.first_tsc);
+    last_tsc = std::max(last_tsc, other.last_tsc);
+  }
+  sent += other.sent;
+  tx_full += other.tx_full;
+  port_full_tsc = std::max(port_full_tsc, other.port_full_tsc);
+  ring_full += other.ring_full;
+  gave_up |= other.gave_up;
+  if (!stalled || (other.stalled && other.stalled->away_ns > stalled->away_ns)) {
+    stalled = other.stalled;
+  }
+  lag_ns.merge(other.lag_ns);
+  burst_frames.merge(other.burst_frames);
+  call_ns.merge(other.call_ns);
+  clock_worst_tsc = std::max(clock_worst_tsc, other.clock_worst_tsc);
+  built_by_time.add_all_of(other.built_by_time);
+}
+
+Sender::Sender(const TrialSpec& spec, Side side, Share share, const std::vector<SendingPort>& ports,
                const std::vector<dpdk::FramePool*>& pools, TrialClock& clock,
                measure::StallLog& stalls)
-    : frames_(spec.from[index_of(side)].frames),
-      rate_fps_(std::max<uint64_t>(spec.from[index_of(side)].rate_fps, 1)),
+    : frames_(share.frames_among(spec.from[index_of(side)].frames)),
+      rate_fps_(std::max<uint64_t>(spec.from[index_of(side)].rate_fps / share.of, 1)),
       burst_limit_(std::min(spec.burst_limit, kMaxBurst)),
       hopeless_tsc_(clock.tsc().to_tsc(kHopelessLagLimits * spec.lag_limit_ns)),
       stall_tsc_(clock.tsc().to_tsc(measure::stall_ns_at(rate_fps_))),
       ports_(ports),
       queues_(queues_of(ports)),
       lead_tsc_(clock.tsc().to_tsc(lead_ns_of(ports))),
-      source_(spec.from[index_of(side)], pools),
+      source_(spec.from[index_of(side)], share, pools),
       clock_(clock),
-      schedule_(0, clock.tsc().hz(), spec.from[index_of(side)].load()),
+      schedule_(0, clock.tsc().hz(), spec.from[index_of(side)].load(), share.index, share.of),
       stall_(stalls, rate_fps_, measure::stall_ns_at(rate_fps_)) {
   report_.built_by_time.reset(spec.record.series_interval_ns, spec.record.series_intervals);
   if (lead_tsc_ == 0) return;
@@ -188,6 +208,7 @@ void Sender::end_if_done(uint64_t now) noexcept {
 bool Sender::send_replies() noexcept {
   bool any = false;
   for (const SendingPort& port : ports_) {
+    if (port.replies == nullptr) continue;
     dpdk::Mbuf* replies[8];
     const uint32_t count = port.replies->take(replies, 8);
     if (count == 0) continue;

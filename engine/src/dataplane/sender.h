@@ -57,12 +57,15 @@ struct SendReport {
   uint64_t clock_worst_tsc = 0;           // of NICs that send at a time
   // By the intervals of their stamps; the last ones may be of frames that never left.
   measure::TimeSeries built_by_time;
+
+  // What another share of the direction has sent beside.
+  void add(const SendReport& other);
 };
 
 // A port that a sender sends on, and what else than the trial's frames leaves by it.
 struct SendingPort {
   dpdk::TxQueue queue;
-  dpdk::ReplyRing* replies;
+  dpdk::ReplyRing* replies;          // null: another share sends them
   const PortTimes* times = nullptr;  // null: the loop decides when a frame leaves
 };
 
@@ -70,7 +73,7 @@ class Sender {
  public:
   // `ports`: the side's, by their numbers. Their rings, `pools`, one for each lane of the
   // direction, and `stalls` outlive the sender.
-  Sender(const TrialSpec& spec, Side side, const std::vector<SendingPort>& ports,
+  Sender(const TrialSpec& spec, Side side, Share share, const std::vector<SendingPort>& ports,
          const std::vector<dpdk::FramePool*>& pools, TrialClock& clock, measure::StallLog& stalls);
   ~Sender();
   Sender(const Sender&) = delete;

@@ -38,7 +38,7 @@ inline constexpr unsigned kUnclaimedFrames = 256;
 struct PortResources {
   explicit PortResources(const dpdk::Port& port);
 
-  dpdk::TxQueue tx;
+  std::vector<dpdk::TxQueue> tx;
   dpdk::RxQueues rx;
   std::optional<PortTimes> times;  // of a NIC that tells them, or is told
   dpdk::ReplyRing replies;
@@ -53,18 +53,25 @@ class SideResources {
   // `side_ports`: in the order of their numbers, at least one; all outlive it.
   SideResources(const std::vector<const dpdk::Port*>& side_ports, uint32_t max_frame_bytes);
 
-  // One pool of transmit buffers for each lane; made when first needed. Throws dpdk::SetupError.
-  std::vector<dpdk::FramePool*> pools(size_t lanes);
-  std::vector<SendingPort> sending() const;
-  std::vector<ReceivingPort> receiving() const;
+  // One pool of transmit buffers for each lane of each share; made when first needed. Throws
+  // dpdk::SetupError.
+  std::vector<dpdk::FramePool*> pools(uint64_t share, size_t lanes);
+  // What `share` has of each port.
+  std::vector<SendingPort> sending(Share share) const;
+  std::vector<ReceivingPort> receiving(Share share) const;
+  // Of what arrives here, by share; after them that of the whole, if there are several.
+  StreamRecorders& recorders(uint64_t place);
+  const HandOver& hand_over(uint64_t shares);
+  uint64_t held_bytes() const;  // by recorders
 
   std::vector<std::unique_ptr<PortResources>> ports;
-  StreamRecorders recorders;  // of what arrives here
 
  private:
   const dpdk::Port& first_port_;
   uint32_t max_frame_bytes_;
-  std::vector<std::unique_ptr<dpdk::FramePool>> pools_;
+  std::vector<std::vector<std::unique_ptr<dpdk::FramePool>>> pools_;  // by share
+  std::vector<std::unique_ptr<StreamRecorders>> recorders_;
+  std::unique_ptr<HandOver> hand_over_;
 };
 
 class TrialRun {
@@ -96,22 +103,38 @@ class TrialRun {
   // than the frame timeout.
   uint64_t missing_from(Side side, uint64_t until_ns) const;
 
-  // After join().
-  const SendReport& sent_from(Side side) const { return senders_[index_of(side)]->report(); }
-  const measure::StallLog& stalls_of(Side side) const { return stalls_[index_of(side)]; }
-  // In which of the tester's shadows the frames stood that arrive at `side`.
-  const std::vector<measure::Shadow>& shadows_at(Side side) const {
-    return receivers_[index_of(side)]->finish_shadows();
-  }
-  const measure::SilenceMeter& silence_at(Side side) const {
-    return receivers_[index_of(side)]->silence();
-  }
-  const ReceiveReport& received_at(Side side) const { return receivers_[index_of(side)]->report(); }
+  // After join(). Of all shares together, unless it says so.
+  const SendReport& sent_from(Side side) const { return ends_[index_of(side)].sent; }
+  const ReceiveReport& received_at(Side side) const { return ends_[index_of(side)].received; }
   const PortArrivals& arrivals_at(Side side, size_t number) const {
-    return receivers_[index_of(side)]->arrivals(number);
+    return ends_[index_of(side)].arrivals[number];
   }
+  // Those that ended, by their begin.
+  std::vector<measure::Stall> stalls_of(Side side) const;
+  // In which of the tester's shadows the frames stood that arrive at `side`, by share.
+  const std::vector<measure::Shadow>& shadows_at(Side side, uint64_t share) const {
+    return ends_[index_of(side)].receivers[share]->finish_shadows();
+  }
+  // Beyond the number of the last frame that has left `side`: of several shares, whose senders may
+  // be stopped a little apart, not how many have.
+  uint64_t end_of(Side side) const;
+  // `last_due_ns`: when the last frame was due that the DUT must forward.
+  measure::Silence silence_at(Side side, uint64_t last_due_ns) const;
+  // How many frames of the share have left `side`.
+  uint64_t sent_of(Side side, uint64_t share) const {
+    return ends_[index_of(side)].senders[share]->report().sent;
+  }
+  uint64_t shares() const { return spec_.shares; }
+  // Of a stream that arrives at `side`, of which `sent` frames left.
+  const measure::StreamRecorder& finish_recorder(Side side, size_t stream, uint64_t sent);
+  // A share's, complete after that.
+  const measure::StreamRecorder& recorder_of(Side side, size_t stream, uint64_t share) const {
+    return sides_[index_of(side)]->recorders(share)[stream];
+  }
+  // Frames that arrived with numbers that the stream has not.
+  uint64_t never_sent_at(Side side, size_t stream) const;
   // Frames of learned four-tuples that were built although their entry was empty.
-  uint64_t unlearned() const { return senders_[0]->unlearned() + senders_[1]->unlearned(); }
+  uint64_t unlearned() const;
   // What the receivers stored; of the one that learns.
   state::Learner::Counts learned() const;
 
@@ -121,7 +144,22 @@ class TrialRun {
     std::vector<Sender*> senders;
     std::vector<Receiver*> receivers;
   };
+  // One side's, by share, and what they say together.
+  struct End {
+    std::vector<std::unique_ptr<measure::StallLog>> stalls;
+    std::vector<std::unique_ptr<Sender>> senders;
+    std::vector<std::unique_ptr<Receiver>> receivers;
+    SendReport sent;
+    ReceiveReport received;
+    std::vector<PortArrivals> arrivals;  // by port
+  };
 
+  void prepare(Side side, const SenderStalls& stalls);
+  void reset_recorders(Side side);
+  // Those of the side's other receivers.
+  std::vector<const measure::SilenceMeter*> meters_beside(Side side, const Receiver& own) const;
+  void sum_up(End& end);
+  uint64_t published_sent(Side side) const;
   static int work(void* worker);
   void work_until_end(Worker& worker);
 
@@ -129,9 +167,8 @@ class TrialRun {
   const std::array<SideResources*, kSides> sides_;
   TrialClock clock_;
   const std::vector<unsigned> lcores_;
-  std::array<measure::StallLog, kSides> stalls_;
-  std::array<std::unique_ptr<Sender>, kSides> senders_;
-  std::array<std::unique_ptr<Receiver>, kSides> receivers_;
+  std::array<std::array<std::atomic<uint64_t>, kMaxStreams>, kSides> origins_;  // of delays
+  std::array<End, kSides> ends_;
   std::vector<Worker> workers_;
   std::atomic<uint32_t> workers_running_;
   int done_fd_;

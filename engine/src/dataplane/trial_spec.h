@@ -10,6 +10,7 @@
 #include "dataplane/answer_log.h"
 #include "dataplane/mix.h"
 #include "dataplane/tag_spread.h"
+#include "measure/share.h"
 #include "measure/stream_recorder.h"
 #include "net/frame.h"
 #include "net/inspection.h"
@@ -22,6 +23,8 @@
 
 namespace dutperf::dataplane {
 
+using measure::Share;
+
 enum class Side : uint8_t { kLeft = 0, kRight = 1 };
 inline constexpr size_t kSides = 2;
 inline constexpr Side kBothSides[kSides] = {Side::kLeft, Side::kRight};
@@ -30,6 +33,7 @@ constexpr Side other(Side side) { return side == Side::kLeft ? Side::kRight : Si
 constexpr size_t index_of(Side side) { return static_cast<size_t>(side); }
 
 inline constexpr size_t kMaxPorts = 4;    // of a side, numbered from 0
+inline constexpr size_t kMaxShares = 32;  // of a direction's work
 inline constexpr size_t kMaxStreams = 2;  // foreground, and background or frames beside it
 
 // Every so many received frames one is inspected: a number that no pattern of sizes or addresses
@@ -150,6 +154,7 @@ struct TrialSpec {
   uint64_t residual_wait_ns = 0;
   uint64_t lag_limit_ns = 0;
   uint32_t burst_limit = 32;
+  uint64_t shares = 1;  // in which each direction's work is split
   bool verify_checksums = true;
   uint64_t inspect_every = kInspectEvery;    // 0: none
   std::optional<uint64_t> frame_timeout_ns;  // slower frames count against the DUT

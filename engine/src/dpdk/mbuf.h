@@ -71,13 +71,15 @@ struct TxQueue {
   }
 };
 
-inline constexpr uint16_t kMostRxQueues = 8;
+inline constexpr uint16_t kMostRxQueues = 32;
 
-// A port's receive queues; used by one thread at a time. Each is to have its turn, whatever the
-// others hold.
+// Receive queues of a port: `first`, and each `step`-th after it below `end`; used by one thread at
+// a time. Each is to have its turn, whatever the others hold.
 struct RxQueues {
   uint16_t port = 0;
-  uint16_t count = 1;
+  uint16_t end = 1;
+  uint16_t first = 0;
+  uint16_t step = 1;
   uint32_t room_frames = 2048;  // that wait here before some may be lost unseen, at least
 
   // Fewer than `limit`: the queue had no more. REQUIRES: a limit of 32 or more, for a vector driver

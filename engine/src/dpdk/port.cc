@@ -203,18 +203,23 @@ std::vector<std::pair<uint64_t, std::string>> find_pause_counters(uint16_t port)
 
 }  // namespace
 
-RingPair::RingPair(size_t number) {
+RingPair::RingPair(size_t number, size_t queues) {
   static const char* const kNames[2] = {"left_to_right_", "right_to_left_"};
   for (int i = 0; i < 2; ++i) {
-    const std::string name = kNames[i] + std::to_string(number);
-    rings_[i] =
-        rte_ring_create(name.c_str(), kRingFrames, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
-    if (rings_[i] == nullptr) throw SetupError("no memory for ring ports", "raise memory_mb");
+    for (size_t queue = 0; queue < queues; ++queue) {
+      const std::string name = kNames[i] + std::to_string(number) + "_" + std::to_string(queue);
+      rte_ring* const ring =
+          rte_ring_create(name.c_str(), kRingFrames, SOCKET_ID_ANY, RING_F_SP_ENQ | RING_F_SC_DEQ);
+      if (ring == nullptr) throw SetupError("no memory for ring ports", "raise memory_mb");
+      rings_[i].push_back(ring);
+    }
   }
 }
 
 RingPair::~RingPair() {
-  for (rte_ring* ring : rings_) rte_ring_free(ring);
+  for (const std::vector<rte_ring*>& rings : rings_) {
+    for (rte_ring* ring : rings) rte_ring_free(ring);
+  }
 }
 
 Port::Port(const PortOptions& options, const RingPair* rings) : options_(options) {
@@ -244,10 +249,13 @@ void Port::refuse(const std::string& what, int error) const {
 void Port::create(const RingPair* rings) {
   if (options_.driver == Driver::kRing) {
     const bool left = options_.name.starts_with("left");
-    rte_ring* receive = left ? rings->right_to_left() : rings->left_to_right();
-    rte_ring* transmit = left ? rings->left_to_right() : rings->right_to_left();
-    const int id =
-        rte_eth_from_rings(options_.name.c_str(), &receive, 1, &transmit, 1, SOCKET_ID_ANY);
+    std::vector<rte_ring*> receive = left ? rings->right_to_left() : rings->left_to_right();
+    std::vector<rte_ring*> transmit = left ? rings->left_to_right() : rings->right_to_left();
+    if (options_.device == "crossed")
+      std::rotate(receive.begin(), receive.begin() + 1, receive.end());
+    const auto queues = static_cast<unsigned>(receive.size());
+    const int id = rte_eth_from_rings(options_.name.c_str(), receive.data(), queues,
+                                      transmit.data(), queues, SOCKET_ID_ANY);
     if (id < 0) refuse("cannot make a ring port", rte_errno);
     id_ = static_cast<uint16_t>(id);
     device_name_ = "net_ring_" + options_.name;
@@ -299,7 +307,20 @@ void Port::configure() {
                          " receive queues, and the device has at most " + most,
                      "lower rx_queues of the port to " + most);
   }
-  error = rte_eth_dev_configure(id_, options_.rx_queues, 1, &conf);
+  if (options_.tx_queues > info.max_tx_queues) {
+    const std::string most = std::to_string(info.max_tx_queues);
+    throw SetupError("port " + options_.name + " (" + options_.device +
+                         "): " + std::to_string(options_.tx_queues) +
+                         " shares, and the device has at most " + most + " transmit queues",
+                     "lower shares of the testbed to " + most);
+  }
+  // Else a NIC puts all into the first.
+  constexpr uint64_t kSpreadBy = RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP;
+  if (options_.rx_queues > 1 && (info.flow_type_rss_offloads & kSpreadBy) != 0) {
+    conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+    conf.rx_adv_conf.rss_conf.rss_hf = info.flow_type_rss_offloads & kSpreadBy;
+  }
+  error = rte_eth_dev_configure(id_, options_.rx_queues, options_.tx_queues, &conf);
   if (error != 0) refuse("cannot configure its queues", error);
 
   uint16_t rx = options_.rx_descriptors;
@@ -310,7 +331,7 @@ void Port::configure() {
   // What the driver may hold at once: full receive queues, as many to refill them with, and copies
   // of what is queued to send.
   const uint32_t sending = options_.driver == Driver::kAfXdp ? options_.in_flight_frames : tx;
-  const uint32_t buffers = 2U * rx * options_.rx_queues + sending + 512;
+  const uint32_t buffers = 2U * rx * options_.rx_queues + sending * options_.tx_queues + 512;
   const bool contiguous = !reads_dpdk_memory(options_);
   receive_pool_ = create_pool("receive_" + options_.name, buffers, frame_room(options_), contiguous,
                               numa_node());
@@ -319,8 +340,10 @@ void Port::configure() {
                                    receive_pool_);
     if (error != 0) refuse("cannot set up a receive queue", error);
   }
-  error = rte_eth_tx_queue_setup(id_, 0, tx, static_cast<unsigned>(numa_node()), nullptr);
-  if (error != 0) refuse("cannot set up the transmit queue", error);
+  for (uint16_t queue = 0; queue < options_.tx_queues; ++queue) {
+    error = rte_eth_tx_queue_setup(id_, queue, tx, static_cast<unsigned>(numa_node()), nullptr);
+    if (error != 0) refuse("cannot set up a transmit queue", error);
+  }
 }
 
 void Port::start() {

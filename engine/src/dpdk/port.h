@@ -35,7 +35,9 @@ enum class Driver : uint8_t { kAfPacket, kAfXdp, kPci, kMemif, kVirtual, kRing, 
 struct PortOptions {
   std::string name;  // "left" or "right", further ones of a side "left2", "right2", ...
   Driver driver = Driver::kNull;
-  std::string device;  // interface, PCI address, memif socket or virtual device
+  // Interface, PCI address, memif socket or virtual device. Of a ring port "crossed": what one
+  // queue sends comes in by the next.
+  std::string device;
   std::optional<net::Mac> mac;
   net::VlanTags vlan;        // of all frames, both ways
   net::LabelStack labels;    // of test frames, both ways
@@ -45,6 +47,7 @@ struct PortOptions {
   uint32_t memif_ring_frames = 4096;  // a power of 2; the client says how many
   uint16_t mtu = 1500;
   uint16_t rx_queues = 1;  // a device in shared memory may send on several
+  uint16_t tx_queues = 1;
   uint16_t rx_descriptors = 8192;
   uint16_t tx_descriptors = 4096;
   // Kernel interfaces: frames that may be on their way to the device or in its queue; a power of 2.
@@ -83,20 +86,20 @@ struct LinkState {
   bool full_duplex = true;
 };
 
-// Two rings that cross a pair of ring ports; outlives both.
+// The rings that cross a pair of ring ports, one for each queue and way; outlive both.
 class RingPair {
  public:
   // `number`: of the pair.
-  explicit RingPair(size_t number);
+  explicit RingPair(size_t number, size_t queues = 1);
   ~RingPair();
   RingPair(const RingPair&) = delete;
   RingPair& operator=(const RingPair&) = delete;
 
-  rte_ring* left_to_right() const { return rings_[0]; }
-  rte_ring* right_to_left() const { return rings_[1]; }
+  const std::vector<rte_ring*>& left_to_right() const { return rings_[0]; }
+  const std::vector<rte_ring*>& right_to_left() const { return rings_[1]; }
 
  private:
-  rte_ring* rings_[2];
+  std::vector<rte_ring*> rings_[2];
 };
 
 class Port {
@@ -135,8 +138,9 @@ class Port {
   // ask.
   Mbuf* copy(const uint8_t* frame, size_t size);
 
-  TxQueue tx() const {
-    return {id_, 0, options_.when_full, xdp_rings_, options_.driver == Driver::kAfPacket};
+  // REQUIRES: queue < options().tx_queues.
+  TxQueue tx(uint16_t queue = 0) const {
+    return {id_, queue, options_.when_full, xdp_rings_, options_.driver == Driver::kAfPacket};
   }
   // Frames that may be on their way to the device or in its queue; none: not known.
   std::optional<uint32_t> in_flight_frames() const;
@@ -145,7 +149,7 @@ class Port {
     // Of the others a counter tells when it had no room.
     const bool unseen = options_.driver == Driver::kMemif || options_.driver == Driver::kRing ||
                         options_.driver == Driver::kVirtual;
-    return {id_, options_.rx_queues,
+    return {id_, options_.rx_queues, 0, 1,
             unseen ? std::min<uint32_t>(options_.rx_descriptors, 2048) : UINT32_MAX};
   }
 

@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -30,8 +31,10 @@ class Delays {
   static constexpr uint32_t kMaxBurst = 64;
   static constexpr size_t kExact = 16384;
 
-  // `timeouts_ns` rise.
-  void reset(std::span<const uint64_t> timeouts_ns) {
+  // `timeouts_ns` rise. Several whose delays will be put together agree on an `origin`, UINT64_MAX
+  // at first: that of the one who has kExact delays first.
+  void reset(std::span<const uint64_t> timeouts_ns, std::atomic<uint64_t>* origin = nullptr) {
+    agreed_ns_ = origin;
     kept_ = shaded_kept_ = 0;
     least_ns_ = UINT64_MAX;
     origin_ns_ = kNone;
@@ -66,6 +69,31 @@ class Delays {
 
   void record_negative() { ++negative_; }
 
+  // In place of recording: what the others, which agree on an origin, have recorded.
+  // REQUIRES: reset with their timeouts.
+  void put_together(std::span<const Delays* const> parts) {
+    uint64_t origin = kNone;
+    uint64_t least_ns = UINT64_MAX;
+    for (const Delays* part : parts) {
+      origin = std::min(origin, part->origin_ns_);  // all that have one have the same
+      least_ns = std::min(least_ns, part->least_ns_);
+    }
+    origin_ns_ = origin != kNone ? origin : least_ns;
+    for (const Delays* part : parts) {
+      below_.merge(part->below_);
+      above_.merge(part->above_);
+      shaded_below_.merge(part->shaded_below_);
+      shaded_above_.merge(part->shaded_above_);
+      put(part->exact_ns_, part->kept_, origin_ns_, below_, above_);
+      put(part->shaded_exact_ns_, part->shaded_kept_, origin_ns_, shaded_below_, shaded_above_);
+      negative_ += part->negative_;
+      for (size_t i = 0; i < timeouts_; ++i) {
+        slower_[i].add(part->slower_[i].value());
+        slower_shaded_[i] += part->slower_shaded_[i];
+      }
+    }
+  }
+
   uint64_t negative() const { return negative_; }
   // Frames that took longer. REQUIRES: one of the timeouts.
   uint64_t slower_than(uint64_t timeout_ns) const { return slower_[place_of(timeout_ns)].value(); }
@@ -84,8 +112,27 @@ class Delays {
   AroundOrigin around(const Histogram& below, const Histogram& above,
                       const std::vector<uint64_t>& exact_ns, size_t kept) const {
     AroundOrigin all{origin_ns_ != kNone ? origin_ns_ : least_ns_, below, above};
-    for (size_t i = 0; i < kept; ++i) all.above.record(exact_ns[i] - all.origin);
+    put(exact_ns, kept, all.origin, all.below, all.above);
     return all;
+  }
+
+  static void put(const std::vector<uint64_t>& delays_ns, size_t count, uint64_t origin,
+                  Histogram& below, Histogram& above) {
+    for (size_t i = 0; i < count; ++i) {
+      const uint64_t delay_ns = delays_ns[i];
+      if (delay_ns >= origin) {
+        above.record(delay_ns - origin);
+      } else {
+        below.record(origin - delay_ns);
+      }
+    }
+  }
+
+  // The first of those that agree says which it is.
+  uint64_t agreed() const {
+    uint64_t origin = kNone;
+    if (agreed_ns_ == nullptr) return least_ns_;
+    return agreed_ns_->compare_exchange_strong(origin, least_ns_) ? least_ns_ : origin;
   }
 
   [[gnu::noinline]] void record_below(uint64_t origin, uint64_t delay_ns, uint64_t times) {
@@ -96,7 +143,7 @@ class Delays {
     // The burst that brings the last of them may bring some more.
     for (uint64_t i = 0; i < times; ++i) exact_ns_[kept_++] = delay_ns;
     least_ns_ = std::min(least_ns_, delay_ns);
-    if (kept_ >= kExact) origin_ns_ = least_ns_;
+    if (kept_ >= kExact) origin_ns_ = agreed();
   }
 
   [[gnu::noinline]] void record_shaded(uint64_t origin, const uint64_t* delays_ns, uint32_t count) {
@@ -124,6 +171,7 @@ class Delays {
     }
   }
 
+  std::atomic<uint64_t>* agreed_ns_ = nullptr;  // null: it is alone
   std::vector<uint64_t> exact_ns_ = std::vector<uint64_t>(kExact + kMaxBurst);
   std::vector<uint64_t> shaded_exact_ns_ = std::vector<uint64_t>(kExact + kMaxBurst);
   size_t kept_ = 0;

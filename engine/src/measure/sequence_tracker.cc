@@ -6,7 +6,7 @@
 namespace dutperf::measure {
 
 void SequenceTracker::reset(uint64_t frames, uint64_t max_bytes, uint64_t reordering_distance,
-                            size_t paths) {
+                            size_t paths, size_t queues) {
   const uint64_t words = bytes_for(frames) / 8;
   const uint64_t max_words = std::max<uint64_t>(max_bytes / 8, 1);
   if (words <= max_words) {
@@ -21,7 +21,8 @@ void SequenceTracker::reset(uint64_t frames, uint64_t max_bytes, uint64_t reorde
   frames_ = frames;
   reordering_distance_ = reordering_distance;
   paths_ = paths;
-  expected_of_path_.assign(paths, 0);
+  in_one_order_ = paths * queues == 1;
+  expected_in_.assign(paths * queues, 0);
   newest_word_ = next_expected_ = received_ = duplicate_ = reordered_ = 0;
   impossible_ = unplaced_ = run_ = accounted_words_ = 0;
   loss_runs_.reset();
@@ -87,6 +88,44 @@ void SequenceTracker::finish(uint64_t sent) {
     account_runs(bits, std::min<uint64_t>(64, sent - accounted_words_ * 64));
   }
   end_run(sent);
+}
+
+void SequenceTracker::finish(std::span<const SequenceTracker* const> shares,
+                             std::span<const uint64_t> sent) {
+  uint64_t end = 0;
+  for (size_t i = 0; i < shares.size(); ++i) {
+    const SequenceTracker& part = *shares[i];
+    const Share share{i, shares.size()};
+    put_in_turn(part, share);
+    received_ += part.received_;
+    duplicate_ += part.duplicate_;
+    reordered_ += part.reordered_;
+    impossible_ += part.impossible_;
+    if (sent[i] > 0) end = std::max(end, share.frame_of(sent[i] - 1) + 1);
+  }
+  set_unsent(sent, end, true);
+  finish(end);
+  set_unsent(sent, end, false);
+}
+
+void SequenceTracker::put_in_turn(const SequenceTracker& part, Share share) {
+  for (uint64_t word = 0; word < bytes_for(part.frames_) / 8; ++word) {
+    for (uint64_t bits = part.seen_[word]; bits != 0; bits &= bits - 1) {
+      const uint64_t number = word * 64 + static_cast<uint64_t>(std::countr_zero(bits));
+      const uint64_t frame = share.frame_of(number);
+      seen_[frame / 64] |= 1ULL << (frame % 64);
+    }
+  }
+}
+
+void SequenceTracker::set_unsent(std::span<const uint64_t> sent, uint64_t end, bool present) {
+  for (size_t i = 0; i < sent.size(); ++i) {
+    const Share share{i, sent.size()};
+    for (uint64_t frame = share.frame_of(sent[i]); frame < end; frame += sent.size()) {
+      const uint64_t bit = 1ULL << (frame % 64);
+      seen_[frame / 64] = present ? seen_[frame / 64] | bit : seen_[frame / 64] & ~bit;
+    }
+  }
 }
 
 }  // namespace dutperf::measure

@@ -10,12 +10,15 @@
 // Frames arrive in bursts; `record` takes one at a time and keeps what later stages may use.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "measure/arrival.h"
 #include "measure/histogram.h"
+#include "measure/share.h"
 
 namespace dutperf::measure {
 
@@ -36,14 +39,16 @@ class SequenceTracker {
   // Prepares for `frames` frames with numbers 0 .. frames-1; keeps memory of earlier trials. At
   // most `max_bytes` of bits, at least one word. A frame is reordered when one whose number is
   // higher by more than `reordering_distance` was here before: of the same of `paths`, which the
-  // frames take in turn, for ports are looked at one after the other.
+  // frames take in turn, and by the same of `queues`, for ports and queues are looked at one after
+  // the other.
   void reset(uint64_t frames, uint64_t max_bytes = UINT64_MAX, uint64_t reordering_distance = 0,
-             size_t paths = 1);
+             size_t paths = 1, size_t queues = 1);
 
-  // Counts `count` arrivals, at least one, and moves those that are here for the first time to the
-  // front. Returns how many these are. Numbers that are none of the stream's add to `impossible()`.
-  uint32_t record(Arrival* arrivals, uint32_t count) {
-    if (paths_ == 1 && record_row(arrivals, count)) return count;
+  // Counts `count` arrivals by one queue, at least one, and moves those that are here for the first
+  // time to the front. Returns how many these are. Numbers that are none of the stream's add to
+  // `impossible()`.
+  uint32_t record(Arrival* arrivals, uint32_t count, size_t queue = 0) {
+    if (paths_ == 1 && record_row(arrivals, count, queue)) return count;
     uint32_t first = 0;
     for (uint32_t i = 0; i < count; ++i) {
       const uint64_t sequence = arrivals[i].sequence;
@@ -65,9 +70,10 @@ class SequenceTracker {
         continue;
       }
       bits |= bit;
-      uint64_t& expected = paths_ == 1 ? next_expected_ : expected_of_path_[sequence % paths_];
+      uint64_t& expected = in_one_order_ ? next_expected_ : expected_of(sequence, queue);
       if (sequence + reordering_distance_ + 1 < expected) ++reordered_;
       expected = sequence < expected ? expected : sequence + 1;
+      next_expected_ = std::max(next_expected_, expected);
       arrivals[first++] = arrivals[i];
     }
     received_ += first;
@@ -76,6 +82,9 @@ class SequenceTracker {
 
   // After the trial: completes the loss runs, given that frames 0 .. sent-1 left.
   void finish(uint64_t sent);
+  // The same in place of recording: as if all that the shares' trackers have had come here, of
+  // whose frames the first `sent` left. REQUIRES: reset for all frames; nobody has a window.
+  void finish(std::span<const SequenceTracker* const> shares, std::span<const uint64_t> sent);
 
   uint64_t received() const { return received_; }
   uint64_t duplicate() const { return duplicate_; }
@@ -98,7 +107,7 @@ class SequenceTracker {
 
  private:
   // The usual case: all arrivals are new and follow each other. False, and nothing done, otherwise.
-  bool record_row(const Arrival* arrivals, uint32_t count) {
+  bool record_row(const Arrival* arrivals, uint32_t count, size_t queue) {
     const uint64_t first = arrivals[0].sequence;
     const uint64_t end = first + count;
     if (first < next_expected_ || first >= frames_ || end > frames_ || count > 64) return false;
@@ -115,8 +124,16 @@ class SequenceTracker {
     }
     received_ += count;
     next_expected_ = end;
+    if (!in_one_order_) expected_in_[queue] = end;
     return true;
   }
+
+  uint64_t& expected_of(uint64_t sequence, size_t queue) {
+    return expected_in_[queue * paths_ + sequence % paths_];
+  }
+  void put_in_turn(const SequenceTracker& part, Share share);
+  // Frames that never left, of those before `end`, are no losses; `present`: or are again.
+  void set_unsent(std::span<const uint64_t> sent, uint64_t end, bool present);
 
   bool windowed() const { return word_mask_ != UINT64_MAX; }
   // Makes `word` the newest one of the window.
@@ -136,9 +153,10 @@ class SequenceTracker {
   uint64_t word_mask_ = UINT64_MAX;
   uint64_t newest_word_ = 0;
   uint64_t reordering_distance_ = 0;
-  uint64_t next_expected_ = 0;  // of one path
+  uint64_t next_expected_ = 0;  // of all
   uint64_t paths_ = 1;
-  std::vector<uint64_t> expected_of_path_;  // of several
+  bool in_one_order_ = true;           // one path and one queue
+  std::vector<uint64_t> expected_in_;  // else of each path, by queue
   uint64_t received_ = 0;
   uint64_t duplicate_ = 0;
   uint64_t reordered_ = 0;

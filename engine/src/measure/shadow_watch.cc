@@ -21,6 +21,28 @@ uint64_t frames_in_all(const std::vector<std::vector<Shadow>>& shadows, uint64_t
   return std::max(frames - std::min(frames, again), std::min(frames, burst_frames));
 }
 
+std::vector<Shadow> together(const std::vector<std::vector<Shadow>>& shadows) {
+  std::vector<Shadow> all;
+  for (const std::vector<Shadow>& each : shadows) all.insert(all.end(), each.begin(), each.end());
+  std::stable_sort(all.begin(), all.end(), [](const Shadow& one, const Shadow& another) {
+    return one.begin_ns < another.begin_ns;
+  });
+  std::vector<Shadow> result;
+  for (const Shadow& shadow : all) {
+    if (result.empty() || shadow.begin_ns > result.back().end_ns) {
+      result.push_back(shadow);
+      continue;
+    }
+    Shadow& last = result.back();
+    last.end_ns = std::max(last.end_ns, shadow.end_ns);
+    last.of_sender |= shadow.of_sender;
+    last.may_lose |= shadow.may_lose;
+    last.frames =
+        shadow.frames > UINT64_MAX - last.frames ? UINT64_MAX : last.frames + shadow.frames;
+  }
+  return result;
+}
+
 uint64_t DelayLevel::usual_ns() const {
   const size_t known = std::min(count_, kSlots);
   if (known < kFewSlots) return 0;
@@ -85,13 +107,13 @@ ShadowWatch::Open& ShadowWatch::waiting(uint64_t drained_ns, uint64_t begin_ns) 
 }
 
 void ShadowWatch::note_stalls() noexcept {
-  for (size_t side = 0; side < senders_.size(); ++side) {
-    const StallLog* const sender = senders_[side];
+  for (size_t i = 0; i < senders_.size(); ++i) {
+    const StallLog* const sender = senders_[i];
     if (sender == nullptr) continue;
-    for (const size_t begun = sender->begun(); noted_of_[side] < begun; ++noted_of_[side]) {
+    for (const size_t begun = sender->begun(); noted_of_[i] < begun; ++noted_of_[i]) {
       Open cause;
       cause.sender = sender;
-      cause.place = noted_of_[side];
+      cause.place = noted_of_[i];
       cause.usual_ns = level_.usual_ns();
       ++noted_;
       open(cause, sender->begin_ns(cause.place), true, true);
@@ -132,18 +154,18 @@ void ShadowWatch::close() noexcept {
     last.of_sender |= current_.of_sender;
     last.may_lose |= current_.may_lose;
     last.frames += current_.frames;
-    noted_until_.back() = noted_of_;
+    noted_until_.resize(noted_until_.size() - noted_of_.size());
   } else {
     shadows_.push_back(current_);
-    noted_until_.push_back(noted_of_);
   }
+  noted_until_.insert(noted_until_.end(), noted_of_.begin(), noted_of_.end());
 }
 
-uint64_t ShadowWatch::frames_of(size_t side, size_t first, size_t last) const {
+uint64_t ShadowWatch::frames_of(size_t sender, size_t first, size_t last) const {
   uint64_t frames = 0;
   for (size_t place = first; place < last; ++place) {
-    if (place >= senders_[side]->ended()) return UINT64_MAX;
-    frames += senders_[side]->stall(place).frames;
+    if (place >= senders_[sender]->ended()) return UINT64_MAX;
+    frames += senders_[sender]->stall(place).frames;
   }
   return frames;
 }
@@ -158,13 +180,13 @@ void ShadowWatch::finish() {
   }
   if (open_count_ > 0) close();
   open_count_ = 0;
-  std::array<size_t, 2> first{};
-  for (size_t i = 0; i < shadows_.size(); ++i) {
-    for (size_t side = 0; side < senders_.size(); ++side) {
-      const uint64_t frames = frames_of(side, first[side], noted_until_[i][side]);
-      uint64_t& sum = shadows_[i].frames;
-      sum = frames > UINT64_MAX - sum ? UINT64_MAX : sum + frames;
-      first[side] = noted_until_[i][side];
+  std::vector<size_t> first(senders_.size());
+  const size_t* until = noted_until_.data();
+  for (Shadow& shadow : shadows_) {
+    for (size_t i = 0; i < senders_.size(); ++i) {
+      const uint64_t frames = frames_of(i, first[i], *until);
+      shadow.frames = frames > UINT64_MAX - shadow.frames ? UINT64_MAX : shadow.frames + frames;
+      first[i] = *until++;
     }
   }
 }

@@ -18,6 +18,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "measure/stall_log.h"
@@ -84,6 +85,10 @@ struct Shadow {
 // `burst_frames`, which is in the shadows of each direction, costs no frame twice.
 uint64_t frames_in_all(const std::vector<std::vector<Shadow>>& shadows, uint64_t burst_frames);
 
+// Of several watches of one direction, as one list: what overlaps is one shadow, which may have
+// cost what they may together (a burst that is in all of them costs no frame twice: frames_in_all).
+std::vector<Shadow> together(const std::vector<std::vector<Shadow>>& shadows);
+
 class ShadowWatch {
  public:
   static constexpr size_t kMaxShadows = 1024;
@@ -92,15 +97,16 @@ class ShadowWatch {
   // `frames` come at `rate_fps` at most. A receiver that left them waiting for a stall's time was
   // away; its ring has room for `room_frames`, at least, before it loses some that no counter tells
   // of. `senders` (any may be null) outlive the watch.
-  ShadowWatch(std::array<const StallLog*, 2> senders, uint64_t frames, uint64_t rate_fps,
+  ShadowWatch(std::vector<const StallLog*> senders, uint64_t frames, uint64_t rate_fps,
               uint64_t room_frames)
-      : senders_(senders),
+      : senders_(std::move(senders)),
         frames_(frames),
         rate_fps_(rate_fps),
         away_ns_(stall_ns_at(rate_fps)),
-        room_frames_(room_frames) {
+        room_frames_(room_frames),
+        noted_of_(senders_.size()) {
     shadows_.reserve(kMaxShadows);
-    noted_until_.reserve(kMaxShadows);
+    noted_until_.reserve(kMaxShadows * senders_.size());
   }
 
   // A receive call ended at `received_ns` with frames that may have waited since `drained_ns`; the
@@ -143,24 +149,24 @@ class ShadowWatch {
   void open(const Open& cause, uint64_t begin_ns, bool of_sender, bool may_lose) noexcept;
   void learn_end(Open& cause) noexcept;
   void close() noexcept;
-  uint64_t frames_of(size_t side, size_t first, size_t last) const;
+  uint64_t frames_of(size_t sender, size_t first, size_t last) const;
 
-  const std::array<const StallLog*, 2> senders_;
+  const std::vector<const StallLog*> senders_;
   const uint64_t frames_;
   const uint64_t rate_fps_;
   const uint64_t away_ns_;
   const uint64_t room_frames_;
   DelayLevel level_;
   uint64_t waiting_since_ns_ = UINT64_MAX;
-  uint64_t waited_frames_ = 0;  // since then, that are counted
-  std::array<size_t, 2> noted_of_{};
+  uint64_t waited_frames_ = 0;    // since then, that are counted
+  std::vector<size_t> noted_of_;  // of each sender's stalls, so far
   size_t noted_ = 0;
   std::array<Open, kMaxOpen> open_{};
   size_t open_count_ = 0;
   bool finished_ = false;
   Shadow current_;  // its frames and those below: the receiver's part, until finish()
   std::vector<Shadow> shadows_;
-  std::vector<std::array<size_t, 2>> noted_until_;  // of each sender's stalls, by shadow
+  std::vector<size_t> noted_until_;  // of each sender's stalls, shadow by shadow
 };
 
 }  // namespace dutperf::measure

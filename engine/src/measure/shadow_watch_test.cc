@@ -17,8 +17,8 @@ constexpr uint64_t kNever = UINT64_MAX;
 // A direction of 100,000 frames a second that arrive after `delay_ns`, polled without a break.
 class Direction {
  public:
-  explicit Direction(std::array<const StallLog*, 2> senders, uint64_t frames = kNever)
-      : watch(senders, frames, kRateFps, 2 * kRoomFrames) {}
+  explicit Direction(std::vector<const StallLog*> senders, uint64_t frames = kNever)
+      : watch(std::move(senders), frames, kRateFps, 2 * kRoomFrames) {}
 
   // Frames sent from `now_ns` on up to `end_ns`; how many of them stood in a shadow.
   uint64_t run(uint64_t end_ns, uint64_t delay_ns) {
@@ -276,6 +276,18 @@ TEST(StallLog, KeepsWhatEndedAndOneThatHasNot) {
   log.end({0, 9, 4, 3, 7});
   ASSERT_EQ(log.ended(), 1U);
   EXPECT_EQ(log.stall(0), (Stall{5, 9, 4, 3, 7}));
+}
+
+TEST(Together, PutsShadowsThatOverlapIntoOne) {
+  const Shadow one{100, 200, true, true, 5};
+  const Shadow other{150, 300, false, false, 0};
+  const Shadow apart{400, 500, false, true, 7};
+  const Shadow endless{450, UINT64_MAX, false, false, UINT64_MAX};
+  EXPECT_EQ(together({{one, apart}, {other}}),
+            (std::vector<Shadow>{{100, 300, true, true, 5}, apart}));
+  EXPECT_EQ(together({{apart}, {endless}}),
+            (std::vector<Shadow>{{400, UINT64_MAX, false, true, UINT64_MAX}}));
+  EXPECT_TRUE(together({{}, {}}).empty());
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -70,6 +71,34 @@ TEST(SilenceMeter, AgreesWithALookAtAllArrivals) {
       expected = {times.back(), std::nullopt};
     }
     ASSERT_EQ(meter.longest(last_due), expected) << trial;
+  }
+}
+
+// Frames come by one of several at a time: as if one had heard them all.
+TEST(SilenceMeter, IsAskedOfSeveralAsOfOne) {
+  std::mt19937_64 random(12);
+  for (int round = 0; round < 1000; ++round) {
+    const size_t count = 2 + random() % 4;
+    std::vector<std::unique_ptr<SilenceMeter>> meters;
+    for (size_t i = 0; i < count; ++i) meters.push_back(std::make_unique<SilenceMeter>(100));
+    std::vector<const SilenceMeter*> others;
+    for (size_t i = 0; i < count; ++i) {
+      std::vector<const SilenceMeter*> beside;
+      for (size_t k = 0; k < count; ++k) {
+        if (k != i) beside.push_back(meters[k].get());
+      }
+      meters[i]->listen_with(beside);
+      if (i > 0) others.push_back(meters[i].get());
+    }
+    SilenceMeter alone(100);
+    uint64_t now_ns = 100;
+    for (uint64_t i = random() % 40; i > 0; --i) {
+      now_ns += random() % 3 == 0 ? random() % 1000 : random() % 10;
+      meters[random() % count]->hear(now_ns);
+      alone.hear(now_ns);
+    }
+    const uint64_t last_due_ns = now_ns + random() % 2000;
+    ASSERT_EQ(meters[0]->longest_of(others, last_due_ns), alone.longest(last_due_ns)) << round;
   }
 }
 

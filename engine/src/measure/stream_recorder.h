@@ -5,7 +5,9 @@
 // Not thread safe: the receiving worker owns it; read after the trial.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -44,10 +46,11 @@ class StreamRecorder {
   uint64_t held_bytes() const { return tracker_.held_bytes() + variation_.held_bytes(); }
 
   // Prepares for a trial; keeps memory of earlier ones. `tags` are the tagged frames, rising.
-  void reset(const RecordSpec& spec, uint64_t frames, std::vector<uint64_t> tags,
-             size_t paths = 1) {
-    tracker_.reset(frames, spec.tracking_bytes, spec.reordering_distance, paths);
-    delays_.reset(spec.timeouts_ns);
+  // `queues`: by which they may come, each in its own order. `origin`: see Delays.
+  void reset(const RecordSpec& spec, uint64_t frames, std::vector<uint64_t> tags, size_t paths = 1,
+             size_t queues = 1, std::atomic<uint64_t>* origin = nullptr) {
+    tracker_.reset(frames, spec.tracking_bytes, spec.reordering_distance, paths, queues);
+    delays_.reset(spec.timeouts_ns, origin);
     tagged_ = !tags.empty();
     tags_.reset(std::move(tags));
     received_by_time_.reset(spec.series_interval_ns, spec.series_intervals);
@@ -58,9 +61,9 @@ class StreamRecorder {
 
   // `arrivals`, kMaxArrivals at most, came with one receive call that ended at `received_ns`.
   // Reorders them. `shaded`: they stood in the shadow of one of the tester's stalls.
-  void record(Arrival* arrivals, uint32_t count, uint64_t received_ns,
-              bool shaded = false) noexcept {
-    const uint32_t first = tracker_.record(arrivals, count);
+  void record(Arrival* arrivals, uint32_t count, uint64_t received_ns, bool shaded = false,
+              size_t queue = 0) noexcept {
+    const uint32_t first = tracker_.record(arrivals, count, queue);
     received_by_time_.add_all(arrivals, first);
     uint64_t delays_ns[kMaxArrivals];
     const uint32_t timed = time(arrivals, first, received_ns, delays_ns);
@@ -75,6 +78,26 @@ class StreamRecorder {
   void finish(uint64_t sent) {
     tracker_.finish(sent);
     tags_.finish(sent);
+  }
+
+  // In place of recording: what the shares of the stream have recorded, of whose frames the first
+  // `sent` left. REQUIRES: reset for the whole stream, with their spec; no IPDV, no windows.
+  void finish(std::span<StreamRecorder* const> shares, std::span<const uint64_t> sent) {
+    std::vector<const SequenceTracker*> trackers;
+    std::vector<const Delays*> delays;
+    std::vector<const TagDelays*> tags;
+    for (size_t i = 0; i < shares.size(); ++i) {
+      StreamRecorder& share = *shares[i];
+      share.finish(sent[i]);
+      trackers.push_back(&share.tracker_);
+      delays.push_back(&share.delays_);
+      tags.push_back(&share.tags_);
+      received_by_time_.add_all_of(share.received_by_time_);
+      damaged_ += share.damaged_;
+    }
+    tracker_.finish(trackers, sent);
+    delays_.put_together(delays);
+    if (tagged_) tags_.put_together(tags);
   }
 
   const SequenceTracker& tracker() const { return tracker_; }

@@ -344,5 +344,115 @@ TEST(StreamRecorder, KeepsTheMemoryOfTheLargestTrialAndTellsHowMuch) {
   EXPECT_EQ(recorder.held_bytes(), held);
 }
 
+// What several shares have recorded, put together, is what one would have: whatever came, by
+// whichever queue, and also where the last frames of a share never left.
+class Shares : public ::testing::TestWithParam<uint64_t> {
+ protected:
+  // Percentiles, by buckets of whichever origin: within what they are wide.
+  static void expect_alike(const AroundOrigin& one, const AroundOrigin& whole) {
+    ASSERT_EQ(one.count(), whole.count());
+    const auto least = [](const AroundOrigin& all) {
+      return all.below.count() > 0 ? all.origin - all.below.max() : all.origin + all.above.min();
+    };
+    EXPECT_EQ(least(one), least(whole));
+    EXPECT_EQ(one.origin + one.above.max(), whole.origin + whole.above.max());
+  }
+};
+
+TEST_P(Shares, PutTogetherAreTheWhole) {
+  const uint64_t shares = GetParam();
+  for (const uint64_t count : {0, 1, 7, 64, 1000, 60'000}) {
+    const Events events = events_of(count, count + shares);
+    // Stopped: of each share some of the last frames never left, and so never came.
+    std::mt19937_64 random(count);
+    std::vector<uint64_t> sent;
+    for (uint64_t i = 0; i < shares; ++i) {
+      const uint64_t all = Share{i, shares}.frames_among(count);
+      sent.push_back(all - std::min(all, random() % 4));
+    }
+    RecordSpec spec;
+    spec.timeouts_ns = {25'000, 100'000, 500'000};
+    spec.series_interval_ns = 1'000'000;
+    spec.series_intervals = 1 + count / 1000;
+    std::vector<uint64_t> tags;
+    for (uint64_t tag = 3; tag < count; tag += 1 + random() % 40) tags.push_back(tag);
+    StreamRecorder alone;
+    alone.reset(spec, count, tags);
+    StreamRecorder whole;
+    whole.reset(spec, count, tags);
+    std::atomic<uint64_t> origin{UINT64_MAX};
+    std::vector<StreamRecorder> parts(shares);
+    std::vector<StreamRecorder*> each;
+    for (uint64_t i = 0; i < shares; ++i) {
+      std::vector<uint64_t> own_tags;
+      for (const uint64_t tag : tags) {
+        if (tag % shares == i) own_tags.push_back(tag / shares);
+      }
+      parts[i].reset(spec, Share{i, shares}.frames_among(count), own_tags, 1, 4, &origin);
+      each.push_back(&parts[i]);
+    }
+    uint64_t end = 0;
+    for (uint64_t i = 0; i < shares; ++i) {
+      if (sent[i] > 0) end = std::max(end, Share{i, shares}.frame_of(sent[i] - 1) + 1);
+    }
+    const Owners owners(shares > 1 ? shares : 2);
+    std::vector<bool> came(count);
+    for (const Frame& frame : events.frames) {
+      const uint64_t owner = frame.sequence % shares;
+      if (frame.sequence / shares >= sent[owner]) continue;
+      if (shares > 1) {
+        ASSERT_EQ(owners.owner_of(frame.sequence), owner);
+        ASSERT_EQ(owners.number_of(frame.sequence), frame.sequence / shares);
+      }
+      came[frame.sequence] = true;
+      const bool shaded = frame.sequence % 7 == 0;
+      Arrival arrival{frame.sequence, frame.sent_ns};
+      alone.record(&arrival, 1, frame.received_ns, shaded);
+      arrival = {frame.sequence / shares, frame.sent_ns};
+      parts[owner].record(&arrival, 1, frame.received_ns, shaded, random() % 4);
+    }
+    // The twin of the runs: those that never left are none.
+    std::vector<uint64_t> runs;
+    uint64_t run = 0;
+    for (uint64_t k = 0; k < end; ++k) {
+      const bool lost = k / shares < sent[k % shares] && !came[k];
+      if (lost) ++run;
+      if (!lost && run > 0) runs.push_back(run);
+      if (!lost) run = 0;
+    }
+    if (run > 0) runs.push_back(run);
+    whole.finish(each, sent);
+    EXPECT_EQ(whole.tracker().received(), alone.tracker().received());
+    EXPECT_EQ(whole.tracker().duplicate(), alone.tracker().duplicate());
+    EXPECT_EQ(whole.tracker().loss_runs().count(), runs.size());
+    const uint64_t longest = runs.empty() ? 0 : *std::max_element(runs.begin(), runs.end());
+    EXPECT_EQ(whole.tracker().longest_loss().frames, longest);
+    for (uint64_t k = 0; k < end; ++k) {
+      ASSERT_EQ((whole.tracker().seen_word(k / 64) >> (k % 64) & 1) != 0, came[k]) << k;
+    }
+    for (const uint64_t timeout_ns : spec.timeouts_ns) {
+      EXPECT_EQ(whole.delays().slower_than(timeout_ns), alone.delays().slower_than(timeout_ns));
+      EXPECT_EQ(whole.delays().slower_shaded(timeout_ns), alone.delays().slower_shaded(timeout_ns));
+    }
+    expect_alike(alone.delays().around_origin(), whole.delays().around_origin());
+    expect_alike(alone.delays().shaded_around_origin(), whole.delays().shaded_around_origin());
+    EXPECT_EQ(whole.received_by_time().counts(), alone.received_by_time().counts());
+    if (!tags.empty()) {
+      alone.finish(count);
+      std::vector<uint64_t> delays_ns;
+      std::vector<uint64_t> shaded;
+      for (size_t i = 0; i < tags.size(); ++i) {
+        if (tags[i] / shares >= sent[tags[i] % shares]) continue;
+        if (came[tags[i]] && tags[i] % 7 == 0) shaded.push_back(delays_ns.size());
+        delays_ns.push_back(alone.tags()->delays_ns()[i]);
+      }
+      EXPECT_EQ(whole.tags()->delays_ns(), delays_ns);
+      EXPECT_EQ(whole.tags()->shaded(), shaded);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Several, Shares, ::testing::Values(1, 2, 3, 4, 8, 31));
+
 }  // namespace
 }  // namespace dutperf::measure

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -38,6 +39,24 @@ class TagDelays {
   void finish(uint64_t sent) {
     delays_ns_.resize(tag_from(sent));
     std::sort(shaded_.begin(), shaded_.end());
+  }
+
+  // In place of recording: what the shares of the same stream have, each of which has finished;
+  // tags that were not sent are in none of them.
+  void put_together(std::span<const TagDelays* const> shares) {
+    std::vector<size_t> next(shares.size());
+    std::vector<uint64_t> delays_ns;
+    for (const uint64_t sequence : sequences_) {
+      const uint64_t owner = sequence % shares.size();
+      const TagDelays& share = *shares[owner];
+      const size_t place = next[owner]++;
+      if (place >= share.delays_ns_.size()) continue;
+      if (std::binary_search(share.shaded_.begin(), share.shaded_.end(), place)) {
+        shaded_.push_back(delays_ns.size());
+      }
+      delays_ns.push_back(share.delays_ns_[place]);
+    }
+    delays_ns_ = std::move(delays_ns);
   }
 
   // One for each tag, in the order of sending; kLost when it did not arrive.

@@ -40,6 +40,11 @@ class TimeSeries {
     counts_[current_].add(count - first);
   }
 
+  // Those of another one of the same intervals.
+  void add_all_of(const TimeSeries& other) {
+    for (size_t i = 0; i < counts_.size(); ++i) counts_[i].add(other.counts_[i].value());
+  }
+
   uint64_t interval_ns() const { return interval_ns_; }
   std::vector<uint64_t> counts() const {
     std::vector<uint64_t> result;

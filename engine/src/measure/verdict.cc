@@ -89,7 +89,7 @@ bool tolerable_in_light(const TrialFacts& facts, const DirectionFacts& direction
 // Frames of whatever kind that the tester itself dropped on receive. Damaged ones are not among
 // them: they may be the DUT's.
 uint64_t own_drops(const PortFacts& port) {
-  return port.rx_missed + port.rx_nombuf + port.interface_drops;
+  return port.rx_missed + port.rx_nombuf + port.interface_drops + port.not_taken_over;
 }
 
 uint64_t damaged_on_wire(const PortFacts& port) { return port.rx_errors + port.damaged_on_wire; }
@@ -270,6 +270,11 @@ struct Losses {
   bool sure = false;  // the DUT lost so many, whatever the tester dropped
 };
 
+std::string between_shares(const PortFacts& port) {
+  if (port.not_taken_over == 0) return "";
+  return ", between its workers " + std::to_string(port.not_taken_over);
+}
+
 void judge_port(const PortFacts& port, const Losses& losses, Judge& judge) {
   const std::string where = "port " + port.name;
   if (!port.link_up_before && !port.link_up_after && !port.link_flapped) {
@@ -297,13 +302,13 @@ void judge_port(const PortFacts& port, const Losses& losses, Judge& judge) {
                   "switch flow control off on both ends");
   }
   // Where others share the interface the kernel may have dropped theirs: that alone spoils nothing.
-  const bool of_ours = port.rx_missed + port.rx_nombuf > 0 || losses.any;
+  const bool of_ours = port.rx_missed + port.rx_nombuf + port.not_taken_over > 0 || losses.any;
   if (own_drops(port) > 0 && of_ours && !losses.sure) {
     judge.invalid("receiver_overflow",
                   where + ": the tester itself dropped frames on receive (missed " +
                       std::to_string(port.rx_missed) + ", no buffer " +
                       std::to_string(port.rx_nombuf) + ", below the port " +
-                      std::to_string(port.interface_drops) + ")",
+                      std::to_string(port.interface_drops) + between_shares(port) + ")",
                   "give the receiving side a core of its own or longer receive queues");
   }
   if (port.send_drops > 0 && losses.any && !losses.sure) {

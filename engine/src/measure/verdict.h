@@ -67,6 +67,7 @@ struct PortFacts {
   uint64_t tx_errors = 0;
   uint64_t cut_short = 0;        // truncated frames of which nobody can tell whose they are
   uint64_t interface_drops = 0;  // received, and dropped below the port by the tester's own machine
+  uint64_t not_taken_over = 0;   // the workers' own: a share had no room for what another received
   uint64_t send_drops = 0;       // the port took them, and they never left the tester
   uint64_t damaged_on_wire = 0;  // of the wire, the device or the port; beside `rx_errors`
   uint64_t neighbour_conflicts = 0;  // a next hop's MAC is another one, or an own one's is

@@ -26,15 +26,19 @@ class IcmpCounts {
     bool operator==(const Count&) const = default;
   };
 
-  void count(IcmpKind kind) noexcept {
+  void count(IcmpKind kind, uint64_t frames = 1) noexcept {
     const auto end = counts_.begin() + used_;
     const auto found =
         std::find_if(counts_.begin(), end, [&](const Count& each) { return each.kind == kind; });
     if (found != end) {
-      ++found->frames;
+      found->frames += frames;
     } else if (used_ < counts_.size()) {
-      counts_[used_++] = {kind, 1};
+      counts_[used_++] = {kind, frames};
     }
+  }
+
+  void add(const IcmpCounts& other) {
+    for (const Count& each : other.each()) count(each.kind, each.frames);
   }
 
   std::span<const Count> each() const { return {counts_.data(), used_}; }

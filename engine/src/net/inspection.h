@@ -3,6 +3,7 @@
 // the receive loop, so it has every k-th looked at.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -26,6 +27,18 @@ struct Inspected {
   std::optional<uint8_t> least_ttl;
   std::optional<uint8_t> most_ttl;
   std::optional<uint8_t> other_dscp;  // the last one that was not expected
+
+  void add(const Inspected& other) {
+    frames += other.frames;
+    ttl += other.ttl;
+    dscp += other.dscp;
+    payload += other.payload;
+    if (other.frames > 0) {
+      least_ttl = std::min(least_ttl.value_or(UINT8_MAX), other.least_ttl.value_or(UINT8_MAX));
+      most_ttl = std::max(most_ttl.value_or(0), other.most_ttl.value_or(0));
+    }
+    if (other.other_dscp) other_dscp = other.other_dscp;
+  }
 
   bool operator==(const Inspected&) const = default;
 };

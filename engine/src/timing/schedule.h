@@ -18,21 +18,25 @@ namespace dutperf::timing {
 
 class Schedule {
  public:
-  Schedule(uint64_t start_tsc, uint64_t tsc_hz, const Load& load)
-      : period_begin_(fixed(start_tsc)) {
+  // Of each `every` frames of the load the one numbered `first`, from 0 on: a share of them, each
+  // of which is due when it is due in the whole.
+  Schedule(uint64_t start_tsc, uint64_t tsc_hz, const Load& load, uint64_t first = 0,
+           uint64_t every = 1)
+      : first_(first), every_(every), period_begin_(fixed(start_tsc)) {
     uint64_t offset_ns = 0;
     for (const RateStep& step : load.steps()) {
       const Load::Wide frames = Load::frames_of(step);
       if (frames > 0) {
         const Fixed interval = fixed(tsc_hz) / step.rate_fps;
-        const Fixed first = ticks(tsc_hz, offset_ns) + (load.between() ? interval / 2 : 0);
-        steps_.push_back({first, interval, frames_per_tick(interval),
+        const Fixed first_due = ticks(tsc_hz, offset_ns) + (load.between() ? interval / 2 : 0);
+        steps_.push_back({first_due, interval, frames_per_tick(interval),
                           static_cast<uint64_t>(std::min<Load::Wide>(frames, UINT64_MAX))});
       }
       offset_ns += step.duration_ns;
     }
     period_ = ticks(tsc_hz, offset_ns);
     begin_step();
+    if (left_ == 0) go_to_next_step();
   }
 
   // The first tick at which the next frame is due.
@@ -93,22 +97,28 @@ class Schedule {
     return static_cast<uint64_t>((~Fixed{0}) / (interval + 1));
   }
 
+  // A step with fewer frames than there are shares may have none of this one.
   [[gnu::noinline]] void go_to_next_step() {
-    if (++step_ == steps_.size()) {
-      step_ = 0;
-      period_begin_ += period_;
-    }
-    begin_step();
+    do {
+      first_ = (first_ + every_ - steps_[step_].frames % every_) % every_;
+      if (++step_ == steps_.size()) {
+        step_ = 0;
+        period_begin_ += period_;
+      }
+      begin_step();
+    } while (left_ == 0);
   }
 
   void begin_step() {
     const Step& step = steps_[step_];
-    due_ = period_begin_ + step.first;
-    interval_ = step.interval;
-    frames_per_tick_ = step.frames_per_tick;
-    left_ = step.frames;
+    due_ = period_begin_ + step.first + step.interval * first_;
+    interval_ = step.interval * every_;
+    frames_per_tick_ = step.frames_per_tick / every_;
+    left_ = step.frames / every_ + (first_ < step.frames % every_ ? 1 : 0);
   }
 
+  uint64_t first_;  // of the step's frames
+  uint64_t every_;
   Fixed due_ = 0;
   Fixed interval_ = 0;
   uint64_t frames_per_tick_ = 0;

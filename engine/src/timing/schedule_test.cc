@@ -291,5 +291,33 @@ TEST(ScheduleOfSteps, OfOneStepIsThatOfTheRateUntilItEnds) {
   }
 }
 
+// All shares together send what the whole sends, each frame when it is due there.
+TEST(ScheduleOfAShare, HasEachFrameWhenItIsDueInTheWhole) {
+  constexpr uint64_t kHz = 2'445'395'000;
+  std::mt19937_64 random(47);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<RateStep> steps;
+    for (uint64_t i = random() % 4; i > 0; --i) {
+      steps.push_back({random() % 5 == 0 ? 0 : 1 + random() % 2'000'000, 1 + random() % 20'000});
+    }
+    steps.push_back({1'000'000, 1 + random() % 20'000});
+    const Load load(3'000'017, random() % 2 == 0 ? std::vector<RateStep>{} : steps,
+                    random() % 2 == 0);
+    if (Load::frames_of(load.steps().back()) == 0) continue;
+    const uint64_t shares = 1 + random() % 9;
+    Schedule whole(777, kHz, load);
+    std::vector<Schedule> parts;
+    for (uint64_t i = 0; i < shares; ++i) parts.emplace_back(777, kHz, load, i, shares);
+    for (uint64_t frame = 0; frame < 500; ++frame) {
+      Schedule& part = parts[frame % shares];
+      ASSERT_EQ(part.next_due_tsc(), whole.next_due_tsc()) << frame << " of " << shares;
+      ASSERT_GE(part.due_count(part.next_due_tsc(), 32), 1U);
+      ASSERT_EQ(part.due_count(part.next_due_tsc() - 1, 32), 0U);
+      part.advance(1);
+      whole.advance(1);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace dutperf::timing

@@ -10,9 +10,13 @@
 namespace dutperf::vary::lanes {
 
 FOR_EACH_CPU
-void count_up(uint64_t first, Lanes& out, uint32_t count) {
+void count_up(uint64_t first, Lanes& out, uint32_t count, uint32_t step) {
   const uint32_t n = padded(count);
-  for (uint32_t i = 0; i < n; ++i) out.lane[i] = first + i;
+  if (step == 1) {
+    for (uint32_t i = 0; i < n; ++i) out.lane[i] = first + i;
+  } else {
+    for (uint32_t i = 0; i < n; ++i) out.lane[i] = first + uint64_t{i} * step;
+  }
 }
 
 FOR_EACH_CPU

@@ -24,8 +24,8 @@ constexpr uint32_t padded(uint32_t count) { return (count + 7) & ~7U; }
 
 namespace lanes {
 
-// out = first, first + 1, ...
-void count_up(uint64_t first, Lanes& out, uint32_t count);
+// out = first, first + step, ...
+void count_up(uint64_t first, Lanes& out, uint32_t count, uint32_t step = 1);
 
 // out = draw(key, number)
 void draw_all(uint64_t key, const Lanes& numbers, Lanes& out, uint32_t count);

@@ -65,6 +65,9 @@ TEST_F(EveryBurst, IsCountedUp) {
     const uint64_t first = number_below(kEnd48);
     lanes::count_up(first, out_, count);
     expect_lanes(out_, count, [&](uint32_t i) { return first + i; });
+    const auto step = static_cast<uint32_t>(2 + number_below(30));
+    lanes::count_up(first, out_, count, step);
+    expect_lanes(out_, count, [&](uint32_t i) { return first + uint64_t{i} * step; });
   });
 }
 

@@ -113,7 +113,7 @@ def _testbed_comments(conf: Conf, *, known: bool) -> Iterator[str]:
             yield f"IPv{version}-{letter}-{kind} {address}: no frame has it."
     cpus = _cpus(conf)
     if cpus and not _cores(conf):
-        yield f"CPUs {', '.join(map(str, cpus))}: cores takes 1, 2 or 4 different ones."
+        yield f"CPUs {', '.join(map(str, cpus))}: cores takes four different ones."
     for key, why in _UNUSED.items():
         if key in conf.given:
             yield f"{key}: of no meaning here, {why}."

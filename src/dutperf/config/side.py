@@ -54,7 +54,7 @@ Mtu = Annotated[
 OwnMac = Annotated[Mac | None, Field(description="own MAC; default: made up")]
 RxQueues = Annotated[
     int,
-    Field(ge=1, le=8, description="queues to receive from; a DUT may send on several"),
+    Field(ge=1, le=32, description="queues to receive from; a DUT may send on several"),
 ]
 LoseWhenFull = Annotated[
     WhenFull,

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from dutperf.config.side import (
+    InterfacePort,
     MemifPort,
     PciPort,
     Port,
@@ -20,7 +21,7 @@ from dutperf.config.side import (
 )
 from dutperf.errors import SetupError
 from dutperf.model.fields import KeyedError, MaybeSecret, Name, Secret, Strict
-from dutperf.protocol.base import IpVersion, Side
+from dutperf.protocol.base import MAX_SHARES, IpVersion, Side
 
 COMMUNITY_VARIABLE = "DUTPERF_SNMP_COMMUNITY"
 """Where a stored campaign looks for a community that its testbed's file had itself."""
@@ -266,6 +267,8 @@ class Hooks(Strict):
 
 
 _VERSIONS: tuple[IpVersion, ...] = (4, 6)
+ROLES = 4
+"""Of a share: to send and to receive, on either side."""
 Hops = Annotated[int, Field(ge=0, le=254)] | None
 
 
@@ -289,7 +292,12 @@ class Testbed(Strict):
     cores: Annotated[list[Annotated[int, Field(ge=0)]], Field(min_length=1)] = Field(
         default=[0],
         description="CPUs that send and receive: 1 does everything, 2 take a "
-        "direction each, 4 split sending and receiving",
+        "direction each, 4 split sending and receiving; more: several shares each",
+    )
+    shares: Annotated[int, Field(ge=1, le=MAX_SHARES)] | None = Field(
+        default=None,
+        description="in how many shares each direction's work is split, each with a "
+        "queue of every port both ways; default: a quarter of the cores, rounded up",
     )
     main_core: Annotated[int, Field(ge=0)] | None = Field(
         default=None, description="CPU of the sleeping main thread; default: a free one"
@@ -337,11 +345,35 @@ class Testbed(Strict):
     @field_validator("cores")
     @classmethod
     def _cores_make_sense(cls, cores: list[int]) -> list[int]:
-        if len(cores) not in (1, 2, 4):
-            raise ValueError(f"must list 1, 2 or 4 CPUs, not {len(cores)}")
         if len(set(cores)) != len(cores):
             raise ValueError("must list different CPUs")
         return cores
+
+    @model_validator(mode="after")
+    def _shares_make_sense(self) -> Self:
+        shares = self.own_shares
+        if len(self.cores) > ROLES * shares:
+            raise ValueError(
+                f"cores: {len(self.cores)} of them, and {shares} shares keep "
+                f"{ROLES * shares} busy: raise shares"
+            )
+        interfaces = [
+            each.config.port.interface
+            for each in self.tester_ports
+            if isinstance(each.config.port, InterfacePort)
+        ]
+        if shares > 1 and interfaces:
+            raise ValueError(
+                f"shares: {shares} of them need as many queues of each port, and "
+                f"{interfaces[0]} is an interface of the kernel, which has one: take "
+                f"shares out, and list at most {ROLES} cores"
+            )
+        return self
+
+    @property
+    def own_shares(self) -> int:
+        """As told, or by the number of cores."""
+        return self.shares or -(-len(self.cores) // ROLES)
 
     @model_validator(mode="after")
     def _ports_differ(self) -> Self:

@@ -268,13 +268,15 @@ class Engine:
             raise EngineError(f"{message} (engine {hello.engine_version})", hint)
         return hello
 
-    def open_ports(self, ports: list[PortSpec]) -> PortsResult:
+    def open_ports(self, ports: list[PortSpec], shares: int = 1) -> PortsResult:
         """Open all ports, once per engine.
+
+        ``shares``: in how many each direction's work may be split.
 
         Raises:
             EngineError: code ERROR_ENVIRONMENT when a device cannot be used.
         """
-        params = PortsOpenParams(ports=ports)
+        params = PortsOpenParams(ports=ports, shares=shares)
         timeout_s = params.link_timeout_ns / 1e9 + CALL_TIMEOUT_S
         return self._call("ports.open", params, PortsResult, timeout_s)
 

@@ -93,6 +93,7 @@ def connected(testbed: Testbed, ports: dict[Side, Port], **keys: Any) -> Testbed
         "name": testbed.name,
         "namespace": testbed.namespace,
         "cores": testbed.cores,
+        "shares": testbed.shares,
         "main_core": testbed.main_core,
         "hugepages": testbed.hugepages,
         "memory_mb": testbed.memory_mb,

@@ -29,6 +29,8 @@ TAG_BYTES = 18
 Side = Literal["left", "right"]
 MAX_PAIRS = 4
 """Ports on a side, as many on both (RFC 2544 16)."""
+MAX_SHARES = 32
+"""Of a direction's work."""
 PortNumber = Annotated[int, Field(ge=0, lt=MAX_PAIRS)]
 """Of several ports on a side; 0: the first, or the only one."""
 DirectionName = Literal["forward", "reverse"]

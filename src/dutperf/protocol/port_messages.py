@@ -8,6 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from dutperf.protocol.base import (
     MAX_PAIRS,
+    MAX_SHARES,
     VLAN_TPID,
     Count,
     Driver,
@@ -98,7 +99,7 @@ class PortSpec(NamedPort):
         description="outer headers of all test frames; ARP and neighbour discovery go "
         "without; not with mpls",
     )
-    rx_queues: Annotated[int, Field(ge=1, le=8)] = Field(
+    rx_queues: Annotated[int, Field(ge=1, le=32)] = Field(
         default=1, description="of a device in shared memory that sends on several"
     )
     rx_descriptors: Annotated[int, Field(ge=64, le=32768)] = 8192
@@ -137,6 +138,11 @@ class PortsOpenParams(Message):
     """Opens all ports; queues and offloads are set once, for all trials."""
 
     ports: Annotated[list[PortSpec], Field(min_length=2, max_length=2 * MAX_PAIRS)]
+    shares: Annotated[int, Field(ge=1, le=MAX_SHARES)] = Field(
+        default=1,
+        description="in how many shares each direction's work may be split, each with "
+        "a queue of every port both ways; 1 with AF_PACKET and AF_XDP",
+    )
     link_timeout_ns: Wait = 5_000_000_000
 
     @model_validator(mode="after")

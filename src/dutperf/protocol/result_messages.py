@@ -416,6 +416,16 @@ class PortReport(NamedPort):
     slow_path: SlowPath | None = Field(
         default=None, description="null: the port has none"
     )
+    handed_over: Count = Field(
+        default=0,
+        description="frames of the trial that came by another share's queue, which "
+        "told that share",
+    )
+    not_taken_over: Count = Field(
+        default=0,
+        description="of these, those for which that share had no room: lost by the "
+        "tester",
+    )
     interface_drops: Count = Field(
         default=0,
         description="received, and dropped below the port by the tester's own NIC, "
@@ -438,6 +448,13 @@ class TrialResult(Message):
     verdict: Verdict
     ended_early: bool = Field(
         default=False, description="by stop_when_lost: less was sent than intended"
+    )
+    shares: Count = Field(
+        default=1, description="in which each direction's work was split"
+    )
+    one_share_because: str | None = Field(
+        default=None,
+        description="why it was not, although the ports were opened for several",
     )
     directions: list[DirectionResult]
     ports: list[PortReport] = Field(

@@ -74,7 +74,9 @@ class TesterEngine(Measurer, Protocol):
         """See ``Engine``; so for the others."""
         ...
 
-    def open_ports(self, ports: list[PortSpec]) -> PortsResult: ...  # noqa: D102
+    def open_ports(  # noqa: D102
+        self, ports: list[PortSpec], shares: int = 1
+    ) -> PortsResult: ...
     def port_status(self) -> PortsResult: ...  # noqa: D102
     def set_neighbours(self, params: NeighboursParams) -> NeighboursResult: ...  # noqa: D102
     def preview(self, params: PreviewParams) -> PreviewResult: ...  # noqa: D102
@@ -230,7 +232,7 @@ def open_ports(
     """
     specs = partial(port_specs, testbed, taps=taps)
     if not _has_auto(testbed):
-        return engine.open_ports(specs("af_xdp"))
+        return engine.open_ports(specs("af_xdp"), testbed.own_shares)
     try:
         ports = engine.open_ports(specs("af_xdp"))
     except EngineError as error:

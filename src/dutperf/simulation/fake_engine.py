@@ -209,7 +209,7 @@ class FakeEngine:
             clock_offset_ns=0,
         )
 
-    def open_ports(self, ports: list[PortSpec]) -> PortsResult:
+    def open_ports(self, ports: list[PortSpec], shares: int = 1) -> PortsResult:
         """Accept every driver that is not in ``refused``."""
         for port in ports:
             if port.driver in self._refused:
@@ -218,6 +218,7 @@ class FakeEngine:
                     code=ERROR_ENVIRONMENT,
                 )
         self._ports = list(ports)
+        self.shares = shares
         self._counters = {port: _counters() for port in _ports(len(ports) // 2)}
         return self.port_status()
 
