@@ -27,6 +27,7 @@ from livetools import (
     running_engine,
 )
 
+from dutperf.doctor.scale_plan import buffers_mb
 from dutperf.engine.client import Engine
 from dutperf.protocol.result_messages import TrialResult
 from dutperf.protocol.stream_messages import FieldVariation
@@ -76,6 +77,14 @@ def test_each_frame_is_counted_once(
         handed_over = [port.handed_over for port in each.ports]
         assert handed_over == [FRAMES if crossed and shares > 1 else 0] * 2
         assert [port.not_taken_over for port in each.ports] == [0, 0]
+
+
+@pytest.mark.parametrize("shares", [1, 4])
+def test_the_memory_that_doctor_plans_is_enough(tmp_path: Path, shares: int) -> None:
+    with running_engine(tmp_path, memory_mb=buffers_mb(shares)) as engine:
+        engine.open_ports(ring_ports(), shares)
+        engine.set_neighbours(crossed_neighbours())
+        assert_all_arrived(engine.measure(SENT.request()))
 
 
 def test_fewer_frames_than_shares(tmp_path: Path) -> None:

@@ -19,6 +19,10 @@ from dutperf.config import load_testbed
 from dutperf.config.campaign import LabKeys
 from dutperf.doctor import Check, Verdict
 from dutperf.doctor.checks import examine
+from dutperf.doctor.scale_plan import ScalePlan, scale_plan
+from dutperf.errors import InputError
+from dutperf.model.fields import written_number
+from dutperf.protocol.base import MAX_SHARES
 
 # ``dutperf lab``: devices under test in network namespaces.
 
@@ -182,14 +186,53 @@ Seconds = Annotated[
 ]
 
 
+LinkRate = Annotated[
+    str | None,
+    typer.Option(
+        "--plan",
+        metavar="RATE",
+        help="look at nothing; tell what a link of so many bits a second takes: 100G",
+    ),
+]
+PlannedSize = Annotated[
+    int, typer.Option("--frame-size", min=64, max=9720, help="of --plan, with FCS")
+]
+PlannedDuration = Annotated[
+    float, typer.Option("--trial-duration", min=0.01, max=86400, help="of --plan, in s")
+]
+CoreRate = Annotated[
+    str,
+    typer.Option(
+        "--per-core",
+        metavar="FPS",
+        help="of --plan: what a core sends, or receives; 'dutperf bench' measures it",
+    ),
+]
+
+
 def doctor(
-    testbed: TestbedFile = None, seconds: Seconds = 2.0, as_json: AsJson = False
+    testbed: TestbedFile = None,
+    seconds: Seconds = 2.0,
+    as_json: AsJson = False,
+    plan: LinkRate = None,
+    frame_size: PlannedSize = 64,
+    trial_duration: PlannedDuration = 60.0,
+    per_core: CoreRate = "10M",
 ) -> None:
     """What in this machine may spoil a measurement, and what to do. Changes nothing.
 
     With a testbed its CPUs, memory and ports, else those that a lab would take. Ends
     with 1 if something is bad.
     """
+    if plan is not None:
+        link_mbps = _whole(plan, "--plan", "100G", 10**6) // 10**6
+        core_fps = _whole(per_core, "--per-core", "12M")
+        found = scale_plan(link_mbps, frame_size, trial_duration, core_fps)
+        if as_json:
+            print_versioned(_VERSION, {"plan": asdict(found)})
+        else:
+            _show_plan(PatientConsole(), found, f"{plan}b/s", frame_size)
+        return
     checks = examine(load_testbed(testbed) if testbed else None, seconds=seconds)
     if as_json:
         print_versioned(_VERSION, {"checks": [asdict(check) for check in checks]})
@@ -197,6 +240,35 @@ def doctor(
         show_checks(PatientConsole(), checks)
     if any(check.verdict == "bad" for check in checks):
         raise typer.Exit(INVALID)
+
+
+def _whole(text: str, option: str, example: str, least: int = 1) -> int:
+    number = written_number(text)
+    if number is None or number.denominator != 1 or not least <= number <= 10**15:
+        raise InputError(f"{option} {text}: is no rate", f"for example {example}")
+    return int(number)
+
+
+def _show_plan(
+    console: PatientConsole, found: ScalePlan, link: str, frame_size: int
+) -> None:
+    lines = {
+        "line rate": f"{found.line_fps:,} fps per direction: {link}, {frame_size} "
+        "bytes",
+        "shares": f"{found.shares}, each with a queue of every port both ways",
+        "cores": f"{found.cores}: each sends or receives one share of one direction",
+        "memory_mb": f"{found.memory_mb:,}, in {found.huge_pages:,} huge pages of 2 MB",
+        "tracking_mb": f"{found.tracking_mb:,}: a bit a frame of a trial",
+        "beside": f"{found.other_mb:,} MB of other memory",
+    }
+    for name, told in lines.items():
+        console.print(f"{name:<11}  {told}", highlight=False, soft_wrap=True)
+    if found.shares > MAX_SHARES:
+        console.print(
+            f"More than {MAX_SHARES} shares are not built: raise --per-core if "
+            "'dutperf bench' says so, or send larger frames.",
+            highlight=False,
+        )
 
 
 def show_checks(console: PatientConsole, checks: list[Check]) -> None:
