@@ -2,6 +2,11 @@
 // in memory of its own.
 #pragma once
 
+#include <sys/types.h>
+
+// DPDK 24.11's header forgets to say so.
+extern "C" ssize_t rte_ring_get_memsize_elem(unsigned int esize, unsigned int count);
+
 #include <rte_ring_elem.h>
 
 #include <cstdint>
