@@ -15,18 +15,20 @@ namespace dutperf::dataplane {
 
 // A frame that was received, is whole, and has its place in the stream.
 struct HandedOver {
-  uint64_t number;       // in its share
-  uint64_t sent_ns;      // as stamped
-  uint64_t drained_tsc;  // see Receiver: it came between these two
+  uint64_t number_and_queue;  // in its share; the queue by which it came, 16 bits
+  uint64_t sent_ns;           // as stamped
+  uint64_t drained_tsc;       // see Receiver: it came between these two
   uint64_t received_tsc;
-  uint64_t queue;  // by which it came
+
+  uint64_t number() const { return number_and_queue >> 16; }
+  uint64_t queue() const { return number_and_queue & 0xffff; }
 };
 
 class HandOver {
  public:
   using Ring = dpdk::RecordRing<HandedOver>;
   // A receiver that is away for some milliseconds is waited for.
-  static constexpr unsigned kRecords = 1 << 14;
+  static constexpr unsigned kRecords = 1 << 13;
 
   explicit HandOver(uint64_t shares) : shares_(shares), rings_(shares * shares) {
     for (uint64_t from = 0; from < shares; ++from) {

@@ -334,8 +334,8 @@ void Receiver::record(Burst& burst, const Times& times, uint64_t queue) noexcept
       burst.frames[0][kept++] = burst.frames[0][i];
       continue;
     }
-    const HandedOver record{number, arrivals[i].sent_ns, times.drained_tsc, times.received_tsc,
-                            queue};
+    const HandedOver record{number << 16 | queue, arrivals[i].sent_ns, times.drained_tsc,
+                            times.received_tsc};
     ++counts.handed_over;
     counts.not_taken_over += 1 - hand_over_.ring(share_.index, owner).put(&record, 1);
   }
@@ -354,15 +354,15 @@ void Receiver::record(Burst& burst, const Times& times, uint64_t queue) noexcept
         Burst burst;
         uint32_t& frames = burst.count[0];
         while (i < count && records[i].received_tsc == first.received_tsc &&
-               records[i].queue == first.queue) {
-          burst.arrivals[0][frames] = {records[i].number, records[i].sent_ns};
+               records[i].queue() == first.queue()) {
+          burst.arrivals[0][frames] = {records[i].number(), records[i].sent_ns};
           burst.frames[0][frames++] = nullptr;
           ++i;
         }
         record(burst,
                {first.drained_tsc, 0, first.received_tsc, first.received_tsc,
                 clock_.to_ns(first.received_tsc - start_tsc_)},
-               first.queue);
+               first.queue());
       }
       if (count < kBurst) break;
     }

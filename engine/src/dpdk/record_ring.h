@@ -2,13 +2,9 @@
 // in memory of its own.
 #pragma once
 
-#include <sys/types.h>
+#include <rte_ring.h>
 
-// DPDK 24.11's header forgets to say so.
-extern "C" ssize_t rte_ring_get_memsize_elem(unsigned int esize, unsigned int count);
-
-#include <rte_ring_elem.h>
-
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -17,7 +13,7 @@ namespace dutperf::dpdk {
 
 template <typename Record>
 class RecordRing {
-  static_assert(sizeof(Record) % 4 == 0);
+  static_assert(sizeof(Record) % sizeof(void*) == 0 && std::has_single_bit(sizeof(Record)));
 
  public:
   // `records`: a power of 2; one of them stays free.
@@ -45,8 +41,11 @@ class RecordRing {
     void operator()(uint8_t* memory) const { ::operator delete(memory, kAlignment); }
   };
 
+  // By pointers: DPDK 24.11's rte_ring_elem.h lacks an extern "C", so the call for records of any
+  // size does not link.
   static size_t bytes_of(unsigned records) {
-    return static_cast<size_t>(rte_ring_get_memsize_elem(sizeof(Record), records));
+    constexpr auto kPointers = static_cast<unsigned>(sizeof(Record) / sizeof(void*));
+    return static_cast<size_t>(rte_ring_get_memsize(records * kPointers));
   }
 
   const std::unique_ptr<uint8_t, Free> memory_;
