@@ -1,5 +1,5 @@
 # make demo    measure a real Linux router, alone and with filters, in a lab (root)
-# make test    everything that CI runs (root)
+# make test    everything that CI runs on this Debian (root)
 # make test-long  that, the tests that take long, and the fuzz targets (root)
 # make test-debian13  set-up, what shares nothing, and a run in a Debian 13 (root)
 # make papers  run the experiments of the papers, half an hour (root)
@@ -197,10 +197,12 @@ test test-long: check cpp-tests
 .PHONY: test-debian13 test-elsewhere
 test-debian13: | packages-nics
 	$(STEP) -v "in a Debian 13" scripts/in-debian trixie make test-elsewhere
+# What others do on these CPUs may make one invalid (exit code 1): not two in a row.
+A_RUN := $(BIN)/dutperf throughput --lab known-answer --quick --ip 4
 test-elsewhere: cpp-tests $(VENV)/.test
 	$(STEP) -v "Python: tests that share nothing" $(BIN)/pytest -q -n $(JOBS) --dist worksteal \
 	  -m "not (lab or engine or browser or long)"
-	$(STEP) -v "a run" $(BIN)/dutperf throughput --lab known-answer --quick --ip 4
+	$(STEP) -v "a run" sh -c '$(A_RUN) || { [ $$? = 1 ] && $(A_RUN); }'
 
 .PHONY: cpp-tests fuzz-short
 # With ASan and UBSan, in the same build: what is free of DPDK is compiled for its tests alone, apart

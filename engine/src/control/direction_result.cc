@@ -108,6 +108,8 @@ DirectionResult direction_result(const TrialRequest& request, Side from, datapla
       continue;
     }
     add_recorded(spec, recorder, request.fine_delays, entry);
+    // Of shares that were stopped apart nobody can tell which numbers beyond the last are meant.
+    if (direction.frames_of(i, end) != entry.sent) entry.survival.reset();
     entry.inspected = run.received_at(other(from)).inspected[i];
     entry.lost_in_shadow = lost_in_shadows(direction, i, run, from, entry.sent, shadows);
     add_losses(direction, load, i, recorder.tracker(), direction.frames_of(i, end), entry);

@@ -127,18 +127,6 @@ void check_ports(const ObjectReader& reader, const std::vector<PortToOpen>& port
   }
 }
 
-// A share has a queue of each port, both ways.
-void give_queues(const ObjectReader& reader, uint64_t shares, dpdk::PortOptions& options) {
-  const bool is_socket =
-      options.driver == dpdk::Driver::kAfPacket || options.driver == dpdk::Driver::kAfXdp;
-  if (shares > 1 && is_socket) {
-    reader.refuse("shares", "must be 1: by " + std::string(driver_name(options.driver)) +
-                                " a port has one queue");
-  }
-  options.tx_queues = static_cast<uint16_t>(shares);
-  options.rx_queues = std::max(options.rx_queues, options.tx_queues);
-}
-
 net::AddressRange parse_range(const Json& json, const std::string& where) {
   ObjectReader reader(json, where);
   net::AddressRange range;
@@ -225,7 +213,10 @@ PortsOpenParams parse_ports_open(const Json& params) {
             [](const PortToOpen& a, const PortToOpen& b) { return a.id < b.id; });
   check_ports(reader, result.ports);
   result.shares = reader.number_or("shares", 1, 1, dataplane::kMaxShares);
-  for (PortToOpen& port : result.ports) give_queues(reader, result.shares, port.options);
+  for (PortToOpen& port : result.ports) {
+    port.options.tx_queues = static_cast<uint16_t>(result.shares);
+    port.options.rx_queues = std::max(port.options.rx_queues, port.options.tx_queues);
+  }
   result.link_timeout_ns = reader.number_or("link_timeout_ns", 5'000'000'000, 0, kMaxNs);
   reader.finish();
   return result;

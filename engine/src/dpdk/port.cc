@@ -300,19 +300,19 @@ void Port::configure() {
   if (error != 0) refuse("cannot read what the device can do", error);
   rte_eth_conf conf{};
   if (options_.driver == Driver::kPci) conf.rxmode.mtu = options_.mtu;
-  if (options_.rx_queues > info.max_rx_queues) {
-    const std::string most = std::to_string(info.max_rx_queues);
-    throw SetupError("port " + options_.name + " (" + options_.device +
-                         "): " + std::to_string(options_.rx_queues) +
-                         " receive queues, and the device has at most " + most,
-                     "lower rx_queues of the port to " + most);
-  }
   if (options_.tx_queues > info.max_tx_queues) {
     const std::string most = std::to_string(info.max_tx_queues);
     throw SetupError("port " + options_.name + " (" + options_.device +
                          "): " + std::to_string(options_.tx_queues) +
                          " shares, and the device has at most " + most + " transmit queues",
                      "lower shares of the testbed to " + most);
+  }
+  if (options_.rx_queues > info.max_rx_queues) {
+    const std::string most = std::to_string(info.max_rx_queues);
+    throw SetupError("port " + options_.name + " (" + options_.device +
+                         "): " + std::to_string(options_.rx_queues) +
+                         " receive queues, and the device has at most " + most,
+                     "lower rx_queues of the port to " + most);
   }
   // Else a NIC puts all into the first.
   constexpr uint64_t kSpreadBy = RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP;

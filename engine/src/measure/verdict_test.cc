@@ -139,6 +139,8 @@ const Trouble kTroubles[] = {
      }},
     {"receiver_overflow", VerdictKind::kInvalid, [](TrialFacts& f) { f.ports[0].rx_missed = 1; }},
     {"receiver_overflow", VerdictKind::kInvalid, [](TrialFacts& f) { f.ports[0].rx_nombuf = 1; }},
+    {"receiver_overflow", VerdictKind::kInvalid,
+     [](TrialFacts& f) { f.ports[0].not_taken_over = 1; }},
     {"transmit_errors", VerdictKind::kInvalid, [](TrialFacts& f) { f.ports[1].tx_errors = 1; }},
     {"neighbour_missing", VerdictKind::kInvalid,
      [](TrialFacts& f) { f.unresolved_neighbours = {"198.18.0.1 on port left"}; }},
@@ -535,6 +537,18 @@ TEST(Judge, DoesNotBlameSenderOrDeviceForATrialCutShort) {
   facts.aborted = false;
   facts.unresolved_neighbours = {"198.18.0.1 on port left", "198.19.0.1 on port right"};
   EXPECT_EQ(codes(judge(facts)), (Codes{"neighbour_missing", "neighbour_missing"}));
+}
+
+TEST(Judge, DoesNotBlameADeviceForWhatAShareHadNoRoomFor) {
+  TrialFacts facts = good();
+  facts.directions[0].received -= 3;
+  facts.ports[1].not_taken_over = 3;
+  const Verdict verdict = judge(facts);
+  ASSERT_EQ(codes(verdict), (Codes{"receiver_overflow", "frames_lost"}));
+  EXPECT_EQ(verdict.kind, VerdictKind::kInvalid);
+  EXPECT_NE(verdict.reasons[0].message.find("between its workers 3)"), std::string::npos);
+  facts.directions[0].received -= 1;
+  EXPECT_EQ(judge(facts).kind, VerdictKind::kFail);
 }
 
 TEST(Judge, NamesDirectionsPortsFramesAndMilliseconds) {
