@@ -159,6 +159,7 @@ def owner_of(loop: Loop, root: Path = Path("/")) -> PassportOwner:
         dutperf_version=__version__,
         engine=_digest(find_engine().read_bytes()),
         cores=list(testbed.cores),
+        shares=testbed.own_shares,
         main_core=main_core(testbed),
         device_cpu=loop.device_cpu,
         receive_cpu=loop.receive_cpu,

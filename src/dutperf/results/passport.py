@@ -29,6 +29,7 @@ class PassportOwner(Stored):
     dutperf_version: str
     engine: str = Field(description="a digest of the engine's program")
     cores: list[int]
+    shares: int = Field(default=1, description="of a direction's work, on these cores")
     main_core: int
     device_cpu: int | None = Field(description="of a lab; null: it has none")
     receive_cpu: int | None = Field(
