@@ -103,7 +103,7 @@ TEST_F(Control, IsNotTakenFromADeviceThatLives) {
 }
 
 TEST_F(Control, IsItsOwnersAlone) {
-  struct stat file {};
+  struct stat file = {};
   ASSERT_EQ(stat(path_.c_str(), &file), 0);
   EXPECT_EQ(file.st_mode & 0777, 0600U);
   EXPECT_EQ(file.st_uid, geteuid());

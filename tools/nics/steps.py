@@ -69,6 +69,7 @@ def _af_xdp_one_queue(tester: Tester) -> Seen:
 
 
 def _of_kernel(tester: Tester) -> Seen:
+    tester.sh("echo 512 >/proc/sys/vm/nr_hugepages")
     return tester.dutperf(f"throughput {_LOOK}", tester.testbed()).seen
 
 

@@ -34,7 +34,7 @@ TEST(QueueUse, WhatAnotherThreadUnmapsStaysUntilTheLastUseIsOver) {
     munmap(region, kBytes);
   });
   while (!begun) std::this_thread::yield();
-  { const QueueUse inner; }
+  QueueUse{};
   std::this_thread::sleep_for(kAWhile);
   EXPECT_TRUE(is_there(region));
   outer.reset();
@@ -51,7 +51,7 @@ TEST(QueueUse, TheEnginesOwnThreadsDoNotWait) {
 }
 
 TEST(QueueUse, NobodyWaitsWhereQueuesAreNotUsed) {
-  { const QueueUse use; }
+  QueueUse{};
   void* region = mapped();
   std::thread([&] { munmap(region, kBytes); }).join();
   EXPECT_FALSE(is_there(region));
