@@ -93,7 +93,7 @@ class Ran:
         )
         yield f"{len(self.trials)} trials, {sent} frames sent, {lost} lost"
         ports = [port for trial in self.trials for port in trial["ports"]]
-        if handed_over := sum(port["handed_over"] for port in ports):
+        if handed_over := sum(port.get("handed_over", 0) for port in ports):
             yield f"{handed_over} by the other share's queue"
 
     @property

@@ -86,7 +86,7 @@ Receiver::Receiver(const TrialSpec& spec, Side side, Share share,
       clock_(clock),
       uninspected_(spec.inspect_every > 0 ? 0 : UINT64_MAX),
       shadows_(stalls, share.frames_among(spec.from[index_of(other(side))].frames),
-               spec.from[index_of(other(side))].rate_fps / share.of,
+               share.part_of(spec.from[index_of(other(side))].rate_fps),
                room_frames(ports, spec.from[index_of(other(side))]) / share.of),
       has_beside_(spec.from[index_of(other(side))].has_beside()),
       silence_(spec.from[index_of(other(side))].load().due_ns(0)) {

@@ -48,7 +48,7 @@ Sender::Sender(const TrialSpec& spec, Side side, Share share, const std::vector<
                const std::vector<dpdk::FramePool*>& pools, TrialClock& clock,
                measure::StallLog& stalls)
     : frames_(share.frames_among(spec.from[index_of(side)].frames)),
-      rate_fps_(std::max<uint64_t>(spec.from[index_of(side)].rate_fps / share.of, 1)),
+      rate_fps_(std::max<uint64_t>(share.part_of(spec.from[index_of(side)].rate_fps), 1)),
       burst_limit_(std::min(spec.burst_limit, kMaxBurst)),
       hopeless_tsc_(clock.tsc().to_tsc(kHopelessLagLimits * spec.lag_limit_ns)),
       stall_tsc_(clock.tsc().to_tsc(measure::stall_ns_at(rate_fps_))),

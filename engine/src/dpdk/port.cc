@@ -274,7 +274,9 @@ void Port::create(const RingPair* rings) {
     }
     name = virtual_name(options_);
     interposed::expect_rings(options_.in_flight_frames);
-    error = rte_eal_hotplug_add("vdev", name.c_str(), vdev_arguments(options_).c_str());
+    // Not by rte_eal_hotplug_add(): since DPDK 24.11 that takes 127 characters, as if for another
+    // process, and the path of a socket may be as long.
+    error = rte_vdev_init(name.c_str(), vdev_arguments(options_).c_str());
     if (error == 0) device_name_ = name;
   }
   if (error != 0) refuse("DPDK cannot open the device", error);
@@ -418,7 +420,7 @@ void Port::close() noexcept {
   }
   promiscuity_.reset();
   id_ = RTE_MAX_ETHPORTS;
-  if (!device_name_.empty()) rte_eal_hotplug_remove("vdev", device_name_.c_str());
+  if (!device_name_.empty()) rte_vdev_uninit(device_name_.c_str());
   device_name_.clear();
 }
 

@@ -16,6 +16,8 @@ struct Share {
   uint64_t frames_among(uint64_t total) const {
     return total <= index ? 0 : (total - index - 1) / of + 1;
   }
+  // Of a rate, rounded up: what it may send at once is not told too low.
+  uint64_t part_of(uint64_t rate_fps) const { return (rate_fps + of - 1) / of; }
   // Which frame of all is its frame `number`.
   uint64_t frame_of(uint64_t number) const { return number * of + index; }
 };
