@@ -15,12 +15,11 @@ import pytest
 from answers import DAMAGED, GRID, TRIAL, Bench, assert_agree
 from livetools import (
     BOTH,
-    DEVICE,
     MS,
     NO_ODD_FRAMES,
     Trial,
-    counting,
     crossed_neighbours,
+    needs_engine,
     odd_frames,
     ref_dut,
     ring_ports,
@@ -33,7 +32,7 @@ from dutperf.protocol.result_messages import TrialResult
 from dutperf.protocol.stream_messages import FieldVariation
 from dutperf.protocol.trial_messages import TrialRequest
 
-pytestmark = counting(DEVICE)
+pytestmark = needs_engine
 
 SHARES = (1, 2, 3, 4, 8)
 FRAMES = 4000
