@@ -17,7 +17,7 @@ from dutperf.lab.state import StateFile
 from dutperf.model.traffic import PortPattern
 from dutperf.protocol.result_messages import PortReport, TrialResult
 from dutperf.results import load_journal, load_results
-from dutperf.run.engine_session import open_ports, resolve_neighbours
+from dutperf.run.engine_session import open_ports, port_specs, resolve_neighbours
 from dutperf.run.trial_request import trial_request
 
 LABS = ("linux-router-2x2", "known-answer-2x2")
@@ -91,6 +91,31 @@ class TestRings:
         assert [lost(result, number) for number in (0, 1)] == [len(wrong)] * 2
         found = [port.misdirected for port in result.ports]
         assert found == [wrong.count(number) for number in range(pairs)] * 2
+
+    @pytest.mark.parametrize("ipdv", [False, True])
+    def test_of_several_shares_too_and_of_one_that_polls_all_their_queues(
+        self, directory: Path, *, ipdv: bool
+    ) -> None:
+        testbed = crossed(2)
+        of = cell(
+            testbed,
+            traffic={"port_pattern": "pairs"},
+            lag_limit_ms=5000,
+            settle_wait_s=0,
+            residual_wait_s=0.2,
+        )
+        keys = {"device": "crossed", "rx_descriptors": 1024, "tx_descriptors": 1024}
+        ports = port_specs(testbed, "af_xdp")
+        request = trial_request(testbed, of, FRAMES * 10, 7, 0.1)
+        record = request.record.model_copy(update={"ipdv": ipdv})
+        with running_engine(directory, memory_mb=1024) as engine:
+            engine.open_ports([each.model_copy(update=keys) for each in ports], 2)
+            resolve_neighbours(engine, testbed, [of], lambda _text: None)
+            asked = request.model_copy(update={"record": record})
+            result = engine.measure(asked)
+        assert result.shares == (1 if ipdv else 2)
+        assert [lost(result, number) for number in (0, 1)] == [0, 0]
+        assert {d.streams[0].reordered for d in result.directions} == {0}
 
 
 def lost(result: TrialResult, direction: int) -> int:

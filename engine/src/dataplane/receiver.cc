@@ -301,7 +301,9 @@ void Receiver::step_of(Input& input, uint16_t queue) noexcept {
 
 // What the tester itself may have done to a frame is judged by the loop's times, whatever a NIC
 // says: of how long it waited for the loop nobody else knows.
+// One share has one order, by whichever queues its frames come.
 void Receiver::record(Burst& burst, const Times& times, uint64_t queue) noexcept {
+  const uint64_t order = share_.of == 1 ? 0 : queue;
   const uint64_t received_tsc = times.received_tsc;
   const uint64_t received_ns = times.received_ns;
   const uint64_t came_ns = clock_.to_ns(times.came_tsc - start_tsc_);
@@ -317,7 +319,7 @@ void Receiver::record(Burst& burst, const Times& times, uint64_t queue) noexcept
                                       arrivals[0].sent_ns, arrivals[burst.count[any] - 1].sent_ns);
   for (size_t i = 0; i < kMaxStreams; ++i) {
     if (burst.count[i] == 0) continue;
-    recorders_[i].record(burst.arrivals[i], burst.count[i], came_ns, shaded, queue);
+    recorders_[i].record(burst.arrivals[i], burst.count[i], came_ns, shaded, order);
   }
 }
 
