@@ -288,11 +288,13 @@ class TestInTheLab:
     def test_a_link_that_goes_down_in_mid_trial_makes_it_invalid(
         self, tmp_path: Path, driver: Driver
     ) -> None:
-        def cut(_progress: TrialProgress) -> None:
-            set_link("dut", "right", "down")
-
-        trial = Trial(fps=1000, ms=1000, hops=GATEWAYS)
+        trial = Trial(fps=1000, ms=60_000, hops=GATEWAYS)
         with lab_engine(tmp_path, driver) as engine:
+
+            def cut(_progress: TrialProgress) -> None:
+                set_link("dut", "right", "down")
+                engine.stop()
+
             try:
                 request = trial.request().model_copy(update={"lag_limit_ns": 10 * MS})
                 result = engine.measure(request, cut)
@@ -305,12 +307,14 @@ class TestInTheLab:
     def test_a_link_that_flaps_in_mid_trial_is_noticed_though_it_is_up_again(
         self, tmp_path: Path, driver: Driver
     ) -> None:
-        def flap(_progress: TrialProgress) -> None:
-            set_link("dut", "right", "down")
-            set_link("dut", "right", "up")
-
-        trial = Trial(fps=1000, ms=1000, hops=GATEWAYS)
+        trial = Trial(fps=1000, ms=60_000, hops=GATEWAYS)
         with lab_engine(tmp_path, driver) as engine:
+
+            def flap(_progress: TrialProgress) -> None:
+                set_link("dut", "right", "down")
+                set_link("dut", "right", "up")
+                engine.stop()
+
             result = engine.measure(trial.request(), flap)
             assert all(port.link_up for port in engine.port_status().ports)
         assert result.verdict.kind == "invalid"

@@ -231,15 +231,22 @@ def test_a_share_that_stands_still_is_no_loss_of_the_device(
     tmp_path: Path, rings: str
 ) -> None:
     """Of a perfect wire: steered, or each frame by the other share's queue."""
+    met = 0
     trial = Trial(fps=200_000, ms=600, extra={"lag_limit_ns": 10 * MS})
     ports = [port.model_copy(update={"device": rings}) for port in ring_ports()]
     with running_engine(tmp_path, workers=2) as engine:
         engine.open_ports(ports, 2)
         engine.set_neighbours(crossed_neighbours())
-        for number in range(1, 4):
+        for number in range(1, 21):
             stopping = stop_worker(after_s=0.1, for_s=0.2)
             result = measured_once(engine, trial.request(number))
             stopping.join()
+            if longest_ns(result) < 200 * MS:
+                continue  # on a busy machine a stop may come after the last frame
             assert result.verdict.kind == "invalid", result.verdict.reasons
             for stream in (s for d in result.directions for s in d.streams):
                 assert stream.lost == stream.lost_in_shadow
+            met += 1
+            if met == 3:
+                return
+    assert met
