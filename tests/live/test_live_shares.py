@@ -76,6 +76,10 @@ def test_each_frame_is_counted_once(
         handed_over = [port.handed_over for port in each.ports]
         assert handed_over == [FRAMES if crossed and shares > 1 else 0] * 2
         assert [port.not_taken_over for port in each.ports] == [0, 0]
+        for direction in each.directions:
+            parts = [FRAMES // shares + (n < FRAMES % shares) for n in range(shares)]
+            told = [(s.intended, s.sent, s.received) for s in direction.by_share]
+            assert told == [(part,) * 3 for part in parts if shares > 1]
 
 
 @pytest.mark.parametrize("shares", [1, 4])

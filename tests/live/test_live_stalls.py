@@ -246,6 +246,13 @@ def test_a_share_that_stands_still_is_no_loss_of_the_device(
             assert result.verdict.kind == "invalid", result.verdict.reasons
             for stream in (s for d in result.directions for s in d.streams):
                 assert stream.lost == stream.lost_in_shadow
+            for direction in result.directions:
+                stopped, other = (s.max_lag_ns for s in direction.by_share)
+                assert stopped > 200 * MS
+                assert other < 100 * MS
+            for reason in result.verdict.reasons:
+                if reason.code in {"sender_lag", "sender_behind"}:
+                    assert "share 1 of 2 was the slowest" in reason.message
             met += 1
             if met == 3:
                 return

@@ -79,7 +79,7 @@ def own_drops(trial: Json, direction: Json) -> int:
         before, after = port["before"], port["after"]
         drops += after["rx_missed"] - before["rx_missed"]
         drops += after["rx_nombuf"] - before["rx_nombuf"]
-        drops += port.get("interface_drops", 0)
+        drops += port.get("interface_drops", 0) + port.get("not_taken_over", 0)
     return drops
 
 

@@ -198,7 +198,8 @@ def test_a_loss_is_less_what_was_dropped_below_the_ports() -> None:
     engine = FakeEngine(lambda _rate_fps, sent: sent // 2)
     asked = cell(direction="forward", trial_duration_s=1)
     result = engine.measure(trial_request(TESTBED, asked, 1000, 1))
-    drops = {"left": {"send_drops": 100}, "right": {"interface_drops": 50}}
+    right = {"interface_drops": 30, "not_taken_over": 20}
+    drops = {"left": {"send_drops": 100}, "right": right}
     ports = [p.model_copy(update=drops[p.name]) for p in result.ports]
     told = result.model_copy(update={"ports": ports, "input_queue_drops": 25})
     assert loss_percent(told) == pytest.approx(50 - 17.5)

@@ -28,6 +28,7 @@ from dutperf.protocol.result_messages import (
     Histogram,
     IcmpMessages,
     LossRun,
+    ShareReport,
     Stall,
     VerdictKind,
 )
@@ -95,6 +96,39 @@ def test_stalls_are_counted_and_the_longest_told() -> None:
     assert trial_views.tester_record([stalled(1)]).longest_stall_ns is None
 
 
+def test_shares_are_told_by_direction_over_all_trials() -> None:
+    def split(number: int, lag_ns: int) -> TrialRecord:
+        record = trial(number, NAME, 1_000, "fail")
+        halves = [
+            ShareReport(
+                intended=500,
+                sent=500,
+                sending_ns=10**9,
+                max_lag_ns=lag_ns * place,
+                port_full_ns=5,
+                received=400 + place,
+                longest_gap_ns=lag_ns,
+            )
+            for place in (0, 1)
+        ]
+        (first, *others) = record.result.directions
+        directions = [first.model_copy(update={"by_share": halves}), *others]
+        right = port_report("right").model_copy(
+            update={"handed_over": 450, "not_taken_over": 2}
+        )
+        update = {"directions": directions, "ports": [port_report("left"), right]}
+        result = record.result.model_copy(update=update)
+        return record.model_copy(update={"result": result})
+
+    found = trial_views.tester_record([split(1, 30), split(2, 20)])
+    assert found.shares == (
+        trial_views.ShareView("forward, share 1 of 2", 1000, 0, 10, 800, 30),
+        trial_views.ShareView("forward, share 2 of 2", 1000, 30, 10, 802, 30),
+    )
+    assert (found.handed_over, found.drops["not_taken_over"]) == (900, 4)
+    assert found.dropped == 4
+
+
 def test_own_drops_are_the_rise_of_the_counters() -> None:
     """The ports start at 7 missed frames, which belong to no trial."""
     record = trial_views.tester_record([dropping(1, 0), dropping(2, 5)])
@@ -102,6 +136,7 @@ def test_own_drops_are_the_rise_of_the_counters() -> None:
         "rx_missed": 5,
         "rx_nombuf": 0,
         "tx_errors": 0,
+        "not_taken_over": 0,
         "interface_drops": 0,
         "send_drops": 0,
         "input_queue_drops": 0,

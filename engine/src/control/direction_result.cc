@@ -60,11 +60,28 @@ uint64_t lost_in_shadows(const dataplane::DirectionSpec& direction, size_t strea
                          std::vector<std::vector<measure::Shadow>>& shadows) {
   uint64_t lost = 0;
   for (uint64_t i = 0; i < run.shares(); ++i) {
-    const uint64_t of_share = run.shares() == 1 ? sent : run.sent_of(from, i);
+    const uint64_t of_share = run.shares() == 1 ? sent : run.sent_from(from, i).sent;
     lost += lost_in_shadow(direction, stream, {i, run.shares()}, shadows[i],
                            run.recorder_of(other(from), stream, i).tracker(), of_share);
   }
   return lost;
+}
+
+uint64_t highest(const measure::Histogram& values) { return values.count() > 0 ? values.max() : 0; }
+
+void add_shares(const dataplane::DirectionSpec& direction, const dataplane::TrialRun& run,
+                Side from, const timing::TscClock& clock, DirectionResult& result) {
+  for (uint64_t share = 0; share < run.shares(); ++share) {
+    const dataplane::SendReport& sent = run.sent_from(from, share);
+    ShareReport& report = result.by_share.emplace_back();
+    report.intended = dataplane::Share{share, run.shares()}.frames_among(direction.frames);
+    report.sent = sent.sent;
+    report.sending_ns = sent.sent == 0 ? 0 : clock.to_ns(sent.last_tsc - run.start_tsc());
+    report.max_lag_ns = highest(sent.lag_ns);
+    report.port_full_ns = clock.to_ns(sent.port_full_tsc);
+    report.received = run.recorder_of(other(from), 0, share).tracker().received();
+    report.longest_gap_ns = highest(run.received_at(other(from), share).gap_ns);
+  }
 }
 
 }  // namespace
@@ -94,6 +111,7 @@ DirectionResult direction_result(const TrialRequest& request, Side from, datapla
   const uint64_t end = run.end_of(from);
   const uint64_t last = direction.last_expected_among(std::max<uint64_t>(end, 1));
   result.longest_silence = run.silence_at(other(from), load.due_ns(last));
+  if (run.shares() > 1) add_shares(direction, run, from, clock, result);
   std::vector<std::vector<measure::Shadow>> shadows = result.shadows;
   for (size_t i = 0; i < direction.streams.size(); ++i) {
     const dataplane::StreamSpec& stream = direction.streams[i];

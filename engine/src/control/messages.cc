@@ -163,6 +163,16 @@ Json to_json(const measure::Shadow& shadow) {
           {"frames", shadow.frames != UINT64_MAX ? Json(shadow.frames) : Json()}};
 }
 
+Json to_json(const ShareReport& share) {
+  return {{"intended", share.intended},
+          {"sent", share.sent},
+          {"sending_ns", share.sending_ns},
+          {"max_lag_ns", share.max_lag_ns},
+          {"port_full_ns", share.port_full_ns},
+          {"received", share.received},
+          {"longest_gap_ns", share.longest_gap_ns}};
+}
+
 template <typename T>
 Json list_of(const std::vector<T>& values) {
   Json list = Json::array();
@@ -191,6 +201,7 @@ Json to_json(const DirectionResult& direction) {
           {"stalls", list_of(direction.stalls)},
           {"shadows", list_of(measure::together(direction.shadows))},
           {"longest_silence", to_json(direction.longest_silence)},
+          {"by_share", list_of(direction.by_share)},
           {"streams", list_of(direction.streams)},
           {"beside", direction.beside ? to_json(*direction.beside) : Json()}};
 }

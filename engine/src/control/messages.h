@@ -58,6 +58,17 @@ struct BesideResult {
   uint64_t received = 0;
 };
 
+// What one of several shares of a direction did.
+struct ShareReport {
+  uint64_t intended = 0;
+  uint64_t sent = 0;
+  uint64_t sending_ns = 0;
+  uint64_t max_lag_ns = 0;
+  uint64_t port_full_ns = 0;
+  uint64_t received = 0;  // distinct frames
+  uint64_t longest_gap_ns = 0;
+};
+
 struct DirectionResult {
   dataplane::Side from;
   uint64_t intended_rate_fps = 0;
@@ -76,6 +87,7 @@ struct DirectionResult {
   std::optional<measure::Stall> stalled;              // the one that it ended in, also in the list
   std::vector<std::vector<measure::Shadow>> shadows;  // in which the frames stood, by share
   measure::Silence longest_silence;
+  std::vector<ShareReport> by_share;  // empty: there is one
   std::vector<StreamResult> streams;  // which the DUT must forward
   std::optional<BesideResult> beside;
 };

@@ -1,6 +1,7 @@
 #include "control/trial_facts.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace dutperf::control {
 
@@ -14,6 +15,22 @@ measure::TrialFacts facts_of(const dataplane::TrialSpec& spec) {
   facts.loss_tolerance_ppb = spec.loss_tolerance_ppb;
   return facts;
 }
+
+namespace {
+
+// Which gave up most frames; else which was behind the most. 0 of none.
+size_t slowest_of(const std::vector<ShareReport>& shares) {
+  const auto behind = [](const ShareReport& share) {
+    return std::pair(share.intended - share.sent, share.max_lag_ns);
+  };
+  const auto slowest = std::max_element(shares.begin(), shares.end(),
+                                        [&](const ShareReport& one, const ShareReport& another) {
+                                          return behind(one) < behind(another);
+                                        });
+  return static_cast<size_t>(std::distance(shares.begin(), slowest));
+}
+
+}  // namespace
 
 measure::DirectionFacts facts_of(const DirectionResult& result, bool gave_up,
                                  const dataplane::TrialSpec& spec, size_t ports_of_side) {
@@ -41,6 +58,8 @@ measure::DirectionFacts facts_of(const DirectionResult& result, bool gave_up,
         result.send_call_ns->count_from(long_ns) + result.receive_gap_ns->count_from(long_ns);
   }
   facts.port_full_ns = result.port_full_ns;
+  facts.shares = std::max<size_t>(result.by_share.size(), 1);
+  facts.slowest_share = slowest_of(result.by_share);
   facts.ring_full = result.ring_full;
   for (const std::vector<measure::Shadow>& of_share : result.shadows) {
     for (const measure::Shadow& shadow : of_share) facts.burst_shadow |= shadow.of_sender;

@@ -129,10 +129,15 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAPassSays) {
 
   TrialResult result;
   result.trial_id = 41;
+  result.shares = 2;
   result.directions = {direction(Side::kLeft, 1000, forward, {foreground}),
                        direction(Side::kRight, 812, reverse, {background})};
   result.directions[0].longest_silence = {41'020'500, 42'022'000};
   result.directions[1].longest_silence = {615'764, 1'877'291};
+  result.directions[0].by_share = {
+      {30'000, 30'000, 59'998'000'412, 1055, 0, 30'000, 911},
+      {30'000, 30'000, 59'999'000'412, 250'017, 4096, 30'000, 41'000},
+  };
   result.directions[0].offered_rate_fps = 1000.0000125;
   result.directions[0].sending_ns = 59'999'000'412;
   result.directions[0].delay_floor_ns = 1024;

@@ -309,7 +309,7 @@ std::vector<measure::Stall> TrialRun::stalls_of(Side side) const {
 uint64_t TrialRun::end_of(Side side) const {
   uint64_t end = 0;
   for (uint64_t i = 0; i < spec_.shares; ++i) {
-    const uint64_t sent = sent_of(side, i);
+    const uint64_t sent = sent_from(side, i).sent;
     if (sent > 0) end = std::max(end, Share{i, spec_.shares}.frame_of(sent - 1) + 1);
   }
   return end;
@@ -331,7 +331,7 @@ const measure::StreamRecorder& TrialRun::finish_recorder(Side side, size_t strea
   std::vector<uint64_t> sent_of_shares;
   for (uint64_t share = 0; share < spec_.shares; ++share) {
     shares.push_back(&resources.recorders(share)[stream]);
-    sent_of_shares.push_back(sent_of(other(side), share));
+    sent_of_shares.push_back(sent_from(other(side), share).sent);
   }
   measure::StreamRecorder& whole = resources.recorders(spec_.shares)[stream];
   whole.finish(shares, sent_of_shares);

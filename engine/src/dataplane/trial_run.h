@@ -120,9 +120,12 @@ class TrialRun {
   uint64_t end_of(Side side) const;
   // `last_due_ns`: when the last frame was due that the DUT must forward.
   measure::Silence silence_at(Side side, uint64_t last_due_ns) const;
-  // How many frames of the share have left `side`.
-  uint64_t sent_of(Side side, uint64_t share) const {
-    return ends_[index_of(side)].senders[share]->report().sent;
+  // A share's.
+  const SendReport& sent_from(Side side, uint64_t share) const {
+    return ends_[index_of(side)].senders[share]->report();
+  }
+  const ReceiveReport& received_at(Side side, uint64_t share) const {
+    return ends_[index_of(side)].receivers[share]->report();
   }
   uint64_t shares() const { return spec_.shares; }
   // Of a stream that arrives at `side`, of which `sent` frames left.

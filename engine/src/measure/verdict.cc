@@ -121,6 +121,13 @@ bool surely_lost(const TrialFacts& facts, const DirectionFacts& direction) {
   return !within_tolerance(at_least, direction.intended, facts.loss_tolerance_ppb);
 }
 
+// Which of a direction's shares, where there are several.
+std::string by_share(const DirectionFacts& direction) {
+  if (direction.shares == 1) return "";
+  return "; share " + std::to_string(direction.slowest_share + 1) + " of " +
+         std::to_string(direction.shares) + " was the slowest";
+}
+
 void judge_sender(const TrialFacts& facts, const DirectionFacts& direction, Judge& judge) {
   if (direction.sent == 0 && !facts.stopped) {
     judge.invalid("nothing_sent", direction.name + ": the port accepted no frame at all",
@@ -132,7 +139,7 @@ void judge_sender(const TrialFacts& facts, const DirectionFacts& direction, Judg
                       "longer than the tester's buffers; " +
                       std::to_string(direction.sent) + " of " + std::to_string(direction.intended) +
                       " frames in " + ms(direction.sending_ns) + ", no room for " +
-                      ms(direction.port_full_ns) + " of it",
+                      ms(direction.port_full_ns) + " of it" + by_share(direction),
                   "switch flow control off on both ends, or shorten the device's input queue");
   } else if (fell_behind(facts, direction) && was_away(facts, direction)) {
     // What it sent before tells of the DUT; so a loss there stands.
@@ -141,13 +148,13 @@ void judge_sender(const TrialFacts& facts, const DirectionFacts& direction, Judg
                   direction.name + ": the tester itself did not run for " +
                       ms(direction.away_at_end_ns) +
                       " when the last frames were due, so they left " +
-                      ms(behind_ns(facts, direction)) + " late",
+                      ms(behind_ns(facts, direction)) + " late" + by_share(direction),
                   "isolate the tester's cores; the trial is worth repeating");
   } else if (fell_behind(facts, direction)) {
     judge.invalid("sender_behind",
                   direction.name + ": the tester could not keep up with the intended load, " +
                       std::to_string(direction.sent) + " of " + std::to_string(direction.intended) +
-                      " frames in " + ms(direction.sending_ns),
+                      " frames in " + ms(direction.sending_ns) + by_share(direction),
                   "lower the rate, or give the tester more cores or a faster port driver");
   } else if (!tolerable(facts, direction) && tolerable_in_light(facts, direction)) {
     // A lossless trial stands: it was harder on the DUT than asked for.

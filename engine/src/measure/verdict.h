@@ -44,6 +44,8 @@ struct DirectionFacts {
   size_t receiving_port = 0;      // place in TrialFacts::ports, of the first
   size_t receiving_ports = 1;     // from there on
   uint64_t sending_ns = 0;
+  size_t shares = 1;
+  size_t slowest_share = 0;  // of these, from 0 on
   uint64_t idle_end_ns = 0;  // its load ends so long before the trial
   uint64_t max_lag_ns = 0;
   uint64_t away_at_end_ns = 0;  // the sender did not run for so long, and ended late for it

@@ -259,6 +259,26 @@ TEST(Judge, ExcusesADeviceForWhatTheTesterDroppedAnywhereAndNoMore) {
   }
 }
 
+TEST(Judge, NamesTheSlowestOfSeveralShares) {
+  TrialFacts facts = good();
+  DirectionFacts& forward = facts.directions[0];
+  forward.sent = forward.received = 59'000;
+  forward.gave_up = true;
+  const std::string one =
+      "forward: the tester could not keep up with the intended load, 59000 of "
+      "60000 frames in 59999.000 ms";
+  EXPECT_EQ(judge(facts).reasons.at(0).message, one);
+  forward.shares = 4;
+  forward.slowest_share = 2;
+  EXPECT_EQ(judge(facts).reasons.at(0).message, one + "; share 3 of 4 was the slowest");
+  forward.away_at_end_ns = kDurationNs;
+  EXPECT_EQ(judge(facts).reasons.at(0).code, "sender_lag");
+  EXPECT_NE(judge(facts).reasons.at(0).message.find("share 3 of 4"), std::string::npos);
+  forward.port_full_ns = kDurationNs;
+  EXPECT_EQ(judge(facts).reasons.at(0).code, "held_back");
+  EXPECT_NE(judge(facts).reasons.at(0).message.find("share 3 of 4"), std::string::npos);
+}
+
 TEST(Judge, AddsUpWhatTheTesterDroppedAtEachPlace) {
   TrialFacts facts = good();
   facts.directions[0].received -= 100;

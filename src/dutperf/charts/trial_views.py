@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -15,6 +15,7 @@ from dutperf.protocol.result_messages import (
     Histogram,
     PortReport,
     ReasonCode,
+    ShareReport,
     StreamResult,
 )
 from dutperf.results import TrialRecord
@@ -284,6 +285,18 @@ class Lag:
 
 
 @dataclass(frozen=True)
+class ShareView:
+    """What one of several shares of a direction's work did in all these trials."""
+
+    name: str
+    sent: int
+    max_lag_ns: int
+    port_full_ns: int
+    received: int
+    longest_gap_ns: int
+
+
+@dataclass(frozen=True)
 class TesterRecord:
     """The tester during the trials that one result rests on."""
 
@@ -301,6 +314,8 @@ class TesterRecord:
     pauses: dict[str, int]
     inspected: int
     altered: dict[str, int]
+    shares: tuple[ShareView, ...]
+    handed_over: int
     invalid: int
     invalid_reasons: dict[ReasonCode, int]
 
@@ -336,6 +351,7 @@ def tester_record(trials: Sequence[TrialRecord]) -> TesterRecord:
         lost_in_shadow=sum(s.lost_in_shadow for d in directions for s in d.streams),
         tx_full=sum(direction.tx_full for direction in directions),
         drops={name: sum(_rise(p, name) for p in ports) for name in _PORT_DROPS}
+        | {"not_taken_over": sum(p.not_taken_over for p in ports)}
         | _kernel_drops(lossy),
         strange={name: sum(getattr(p, name) for p in ports) for name in _STRANGE},
         icmp=icmp_counts(message for p in ports for message in p.icmp),
@@ -346,9 +362,29 @@ def tester_record(trials: Sequence[TrialRecord]) -> TesterRecord:
         pauses=_pauses(trials),
         inspected=sum(stream.frames for stream in streams),
         altered=dict(sum((Counter(stream.altered) for stream in streams), Counter())),
+        shares=tuple(_shares(directions)),
+        handed_over=sum(p.handed_over for p in ports),
         invalid=len(invalid),
         invalid_reasons=dict(Counter(reasons)),
     )
+
+
+def _shares(directions: Iterable[DirectionResult]) -> Iterator[ShareView]:
+    """Of each direction, by their numbers; none where its work was not split."""
+    found: dict[str, list[ShareReport]] = {}
+    for direction in directions:
+        for number, report in enumerate(direction.by_share, start=1):
+            name = f"{direction.name}, share {number} of {len(direction.by_share)}"
+            found.setdefault(name, []).append(report)
+    for name, reports in found.items():
+        yield ShareView(
+            name,
+            sent=sum(each.sent for each in reports),
+            max_lag_ns=max(each.max_lag_ns for each in reports),
+            port_full_ns=sum(each.port_full_ns for each in reports),
+            received=sum(each.received for each in reports),
+            longest_gap_ns=max(each.longest_gap_ns for each in reports),
+        )
 
 
 def _kernel_drops(lossy: Sequence[TrialRecord]) -> dict[str, int]:

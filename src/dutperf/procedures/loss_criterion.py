@@ -118,10 +118,10 @@ def own_drops(result: TrialResult, direction: DirectionResult) -> int:
 
 
 def dropped_on_receive(port: PortReport) -> int:
-    """For want of room or buffer, by the port or below it."""
+    """For want of room or buffer: by the port, below it, or by workers behind it."""
     missed = port.after.rx_missed - port.before.rx_missed
     without_buffer = port.after.rx_nombuf - port.before.rx_nombuf
-    return missed + without_buffer + port.interface_drops
+    return missed + without_buffer + port.interface_drops + port.not_taken_over
 
 
 def damage_fails(request: TrialRequest, result: TrialResult) -> bool:

@@ -175,6 +175,7 @@ def beside_passport(
         features=slower.sent.features,
         safe_rate_fps=safe_fps,
         trials=slower.trials,
+        why_not_more=slower.why_not,
         rate_fps=rate_fps,
         share_percent=100 * rate_fps / safe_fps if rate_fps and safe_fps else None,
         floor=slower.floor,
@@ -259,11 +260,14 @@ def _mark(use: PassportUse) -> Finding:
         if share <= 100
         else "what was measured there is judged by its own trials alone"
     )
+    beyond = (
+        f"; beyond it, without a device: {use.why_not_more}" if use.why_not_more else ""
+    )
     return Finding(
         kind="near_limit",
         of="rate",
         message=f"{rate} is {share:.0f} % of the tester's own limit, {safe} "
-        f"({use.features}; passport {use.passport}): {told}",
+        f"({use.features}; passport {use.passport}): {told}{beyond}",
         unit="fps",
         numbers={"share_percent": share},
     )

@@ -304,6 +304,20 @@ class BesideResult(Message):
     received: Count = Field(description="distinct frames that came nevertheless")
 
 
+class ShareReport(Message):
+    """What one of several shares of a direction did."""
+
+    intended: Count = Field(description="frames")
+    sent: Count
+    sending_ns: Nanoseconds = Field(description="until its last frame's departure")
+    max_lag_ns: Nanoseconds
+    port_full_ns: Nanoseconds = Field(
+        description="how long the port had no room for its frames"
+    )
+    received: Count = Field(description="distinct frames, by whichever queue they came")
+    longest_gap_ns: Nanoseconds = Field(description="as in receive_gap_ns")
+
+
 class DirectionResult(Message):
     """One direction of a trial."""
 
@@ -340,6 +354,9 @@ class DirectionResult(Message):
         default=None,
         description="without a frame of the streams; from the first one's due time on, "
         "and while frames were due",
+    )
+    by_share: list[ShareReport] = Field(
+        default=[], description="empty: the direction's work was not split"
     )
     streams: list[StreamResult] = Field(description="those the device must forward")
     beside: BesideResult | None = Field(

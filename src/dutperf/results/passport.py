@@ -148,6 +148,9 @@ class PassportUse(Stored):
     features: str = Field(description="of the entry")
     safe_rate_fps: int | None = Field(description="per direction; null: none was safe")
     trials: int = Field(description="so many in a row passed at it")
+    why_not_more: str = Field(
+        default="", description="why the tester's own trial at the next rate failed"
+    )
     rate_fps: float | None = Field(description="of the result; null: it has none")
     share_percent: float | None = Field(
         description="the result's rate in percent of the safe rate"
