@@ -88,7 +88,9 @@ def test_what_a_page_measures_in_a_lab_is_measured(page: str, place: Path) -> No
     commands = in_a_lab(page)
     assert commands
     for number, command in enumerate(commands):
-        arguments = [word for word in command.words[1:] if word != "--quick"]
+        arguments = [
+            word for word in command.words[1:] if word not in {"--quick", "--dry-run"}
+        ]
         where = ["--output", str(place / str(number))]
         done(*arguments, *SHORT, *more_of(command), *where)
 

@@ -5,9 +5,17 @@
 #include "net/byte_order.h"
 #include "net/simd.h"
 #include "vary/draw.h"
-#include "vary/lanes_avx512.h"
+#include "vary/lanes_by_cpu.h"
 
 namespace dutperf::vary::lanes {
+namespace {
+
+const Kernels& best() {
+  static const Kernels chosen = kernels_here().front();
+  return chosen;
+}
+
+}  // namespace
 
 FOR_EACH_CPU
 void count_up(uint64_t first, Lanes& out, uint32_t count, uint32_t step) {
@@ -59,16 +67,19 @@ void random_window(const RandomWindow& window, const Lanes& numbers, Lanes& out,
   }
 }
 
-void plain::random_windows(const RandomWindow* windows, uint32_t window_count, const Lanes& numbers,
-                           Lanes* out, uint32_t count) {
+namespace {
+
+void random_windows_plainly(const RandomWindow* windows, uint32_t window_count,
+                            const Lanes& numbers, Lanes* out, uint32_t count) {
   for (uint32_t i = 0; i < window_count; ++i)
     random_window(windows[i], numbers, out[windows[i].place], count);
 }
 
+}  // namespace
+
 void random_windows(const RandomWindow* windows, uint32_t window_count, const Lanes& numbers,
                     Lanes* out, uint32_t count) {
-  static const auto best = avx512::is_here() ? avx512::random_windows : plain::random_windows;
-  best(windows, window_count, numbers, out, count);
+  best().random_windows(windows, window_count, numbers, out, count);
 }
 
 // By halves, because SIMD has no 128-bit product; exact.
@@ -89,14 +100,8 @@ void draw_indices_plainly(uint64_t key, uint64_t size, const Lanes& numbers, Lan
   }
 }
 
-void plain::draw_indices(uint64_t key, uint64_t size, const Lanes& numbers, Lanes& out,
-                         uint32_t count) {
-  draw_indices_plainly(key, size, numbers, out, count);
-}
-
 void draw_indices(uint64_t key, uint64_t size, const Lanes& numbers, Lanes& out, uint32_t count) {
-  static const auto best = avx512::is_here() ? avx512::draw_indices : plain::draw_indices;
-  best(key, size, numbers, out, count);
+  best().draw_indices(key, size, numbers, out, count);
 }
 
 namespace {
@@ -150,15 +155,23 @@ void encrypt_plainly(const Feistel& network, const Lanes& numbers, Lanes& left, 
   }
 }
 
-void plain::encrypt(const Feistel& network, const Lanes& numbers, Lanes& left, Lanes& right,
-                    uint32_t count) {
-  encrypt_plainly(network, numbers, left, right, count);
-}
-
 void encrypt(const Feistel& network, const Lanes& numbers, Lanes& left, Lanes& right,
              uint32_t count) {
-  static const auto best = avx512::is_here() ? avx512::encrypt : plain::encrypt;
-  best(network, numbers, left, right, count);
+  best().encrypt(network, numbers, left, right, count);
+}
+
+const Kernels kPlain = {random_windows_plainly, draw_indices_plainly, encrypt_plainly};
+
+std::vector<Kernels> kernels_here() {
+  std::vector<Kernels> result;
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
+    result.push_back(kAvx512);
+  }
+  if (__builtin_cpu_supports("avx2")) result.push_back(kAvx2);
+#endif
+  result.push_back(kPlain);
+  return result;
 }
 
 FOR_EACH_CPU
@@ -181,6 +194,7 @@ void copy_bits(const Lanes& from, uint32_t from_shift, uint64_t mask, uint32_t t
   }
 }
 
+FOR_EACH_CPU
 void place(const Lanes& values, uint64_t first, int shift, Lanes& window, uint32_t count) {
   const uint32_t n = padded(count);
   const int left = shift > 0 ? shift : 0;

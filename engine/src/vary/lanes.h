@@ -119,14 +119,5 @@ uint32_t swap_ipv4(const state::Entries& entries, const Learned& learned, Lanes*
 uint32_t swap_ipv6(const state::Entries& entries, const Learned& learned, Lanes* windows,
                    uint32_t count);
 
-// The twins of what lanes_avx512.h makes faster; for other CPUs.
-namespace plain {
-void random_windows(const RandomWindow* windows, uint32_t window_count, const Lanes& numbers,
-                    Lanes* out, uint32_t count);
-void draw_indices(uint64_t key, uint64_t size, const Lanes& numbers, Lanes& out, uint32_t count);
-void encrypt(const Feistel& network, const Lanes& numbers, Lanes& left, Lanes& right,
-             uint32_t count);
-}  // namespace plain
-
 }  // namespace lanes
 }  // namespace dutperf::vary

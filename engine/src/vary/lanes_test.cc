@@ -11,6 +11,7 @@
 #include "net/checksum.h"
 #include "net/testing/reference_frame.h"
 #include "vary/draw.h"
+#include "vary/lanes_by_cpu.h"
 
 namespace dutperf::vary {
 namespace {
@@ -101,18 +102,23 @@ TEST_F(EveryBurst, GetsRandomValuesOfARange) {
   });
 }
 
-// A kernel as the burst gets it on this CPU, and as on any other.
-const auto kRandomWindows = {lanes::random_windows, lanes::plain::random_windows};
-const auto kDrawIndices = {lanes::draw_indices, lanes::plain::draw_indices};
-const auto kEncrypt = {lanes::encrypt, lanes::plain::encrypt};
+// As they are chosen, and all that this CPU can run.
+const std::vector<lanes::Kernels>& all_kernels() {
+  static const std::vector<lanes::Kernels> kernels = [] {
+    std::vector<lanes::Kernels> result = lanes::kernels_here();
+    result.push_back({lanes::random_windows, lanes::draw_indices, lanes::encrypt});
+    return result;
+  }();
+  return kernels;
+}
 
 TEST_F(EveryBurst, GetsIndicesBelowACount) {
   for_each_burst([&](uint32_t count) {
     const uint64_t key = random_();
     const uint64_t size = 1 + number_below(1ULL << 40);
     const Lanes numbers = lanes_below(kEnd48);
-    for (const auto draw_indices : kDrawIndices) {
-      draw_indices(key, size, numbers, out_, count);
+    for (const lanes::Kernels& kernels : all_kernels()) {
+      kernels.draw_indices(key, size, numbers, out_, count);
       expect_lanes(out_, count, [&](uint32_t i) {
         return static_cast<uint64_t>((unsigned __int128){draw(key, numbers.lane[i])} * size >> 64);
       });
@@ -140,9 +146,9 @@ TEST_F(EveryBurst, GetsWindowsOfTwoRandomValues) {
     windows[0] = {1, random_(), random_(), part(middle, 64 - middle, size_a, shift_a),
                   part(0, middle, size_b, shift_b)};
     windows[1] = {0, random_(), random_(), {}, windows[0].high};
-    for (const auto random_windows : kRandomWindows) {
+    for (const lanes::Kernels& kernels : all_kernels()) {
       Lanes out[2];
-      random_windows(windows, 2, numbers, out, count);
+      kernels.random_windows(windows, 2, numbers, out, count);
       expect_lanes(out[1], count, [&](uint32_t i) {
         const uint64_t bits = draw(windows[0].key, numbers.lane[i]);
         const uint64_t a = to_range(static_cast<uint32_t>(bits >> 32), size_a);
@@ -214,9 +220,9 @@ TEST_F(EveryBurst, IsEncryptedLikeSingleNumbers) {
     const uint64_t rows = 1 + number_below(std::min<uint64_t>(kEnd48 / columns, 1ULL << 31));
     const Feistel network(rows, columns, {random_(), random_(), random_(), random_()});
     const Lanes numbers = lanes_below(rows * columns);
-    for (const auto encrypt : kEncrypt) {
+    for (const lanes::Kernels& kernels : all_kernels()) {
       Lanes left;
-      encrypt(network, numbers, left, out_, count);
+      kernels.encrypt(network, numbers, left, out_, count);
       for (uint32_t i = 0; i < count; ++i) {
         const feistel::Pair pair{numbers.lane[i] / columns, numbers.lane[i] % columns};
         const feistel::Pair image{left.lane[i], out_.lane[i]};

@@ -205,7 +205,7 @@ CoreRate = Annotated[
     typer.Option(
         "--per-core",
         metavar="FPS",
-        help="of --plan: what a core sends, or receives; 'dutperf bench' measures it",
+        help="of --plan: what a core sends",
     ),
 ]
 
