@@ -7,6 +7,7 @@
 #include <memory>
 #include <random>
 
+#include "dpdk/pool.h"
 #include "dpdk/testing/memory.h"
 
 namespace dutperf::dataplane {
@@ -248,6 +249,40 @@ TEST_P(FrameSourceTest, OfSeveralSharesHasTheFramesOfTheWhole) {
 INSTANTIATE_TEST_SUITE_P(Traffic, FrameSourceTest,
                          ::testing::Values(&one_stream, &two_streams_of_many_sizes,
                                            &a_rare_size_first, &two_pairs_of_ports));
+
+// Alike or not, alone in their buffers or not: each is free again when the last one lets go of it.
+TEST(FreedFrames, AreBackInTheirPools) {
+  dpdk::testing::memory();
+  constexpr unsigned kBuffers = 63;
+  rte_mempool* const pools[] = {dpdk::create_pool("freed_0", kBuffers, 256, true, -1),
+                                dpdk::create_pool("freed_1", kBuffers, 256, true, -1)};
+  const auto all_are_free = [&] {
+    return rte_mempool_full(pools[0]) == 1 && rte_mempool_full(pools[1]) == 1;
+  };
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 400; ++round) {
+    std::vector<dpdk::Mbuf*> frames;
+    std::vector<dpdk::Mbuf*> shared;
+    const bool one_pool = round % 2 == 0;
+    for (uint64_t left = random() % 33; left > 0; --left) {
+      frames.push_back(rte_pktmbuf_alloc(pools[one_pool ? 0 : random() % 2]));
+      const uint64_t kind = round % 4 < 2 ? 9 : random() % 10;
+      if (kind == 0) shared.push_back(dpdk::share(frames.back()));
+      if (kind == 1) rte_pktmbuf_chain(frames.back(), rte_pktmbuf_alloc(pools[random() % 2]));
+      if (kind == 2) {
+        dpdk::Mbuf* const original = frames.back();
+        frames.back() = rte_pktmbuf_alloc(pools[0]);
+        rte_pktmbuf_attach(frames.back(), original);
+        dpdk::free_frame(original);
+      }
+    }
+    dpdk::free_frames(frames.data(), static_cast<uint32_t>(frames.size()));
+    ASSERT_EQ(all_are_free(), shared.empty()) << round;
+    for (dpdk::Mbuf* const frame : shared) dpdk::free_frame(frame);
+    ASSERT_TRUE(all_are_free()) << round;
+  }
+  for (rte_mempool* const pool : pools) rte_mempool_free(pool);
+}
 
 }  // namespace
 }  // namespace dutperf::dataplane

@@ -36,7 +36,22 @@ inline void set_size(Mbuf* mbuf, size_t size) {
 inline uint16_t leaves_by(const Mbuf* mbuf) { return mbuf->port; }
 inline void set_leaves_by(Mbuf* mbuf, uint16_t number) { mbuf->port = number; }
 inline void prefetch_frame(Mbuf* mbuf) { rte_prefetch0(rte_pktmbuf_mtod(mbuf, void*)); }
-inline void free_frames(Mbuf** mbufs, uint32_t count) { rte_pktmbuf_free_bulk(mbufs, count); }
+// Frames of one pool, each the only one in its buffer, go back together; DPDK looks at each alone.
+inline void free_frames(Mbuf** mbufs, uint32_t count) {
+  if (count == 0) return;
+  rte_mempool* const pool = mbufs[0]->pool;
+  bool together = true;
+  for (uint32_t i = 0; i < count; ++i) {
+    const Mbuf& mbuf = *mbufs[i];
+    together &=
+        mbuf.pool == pool && mbuf.refcnt == 1 && mbuf.nb_segs == 1 && RTE_MBUF_DIRECT(&mbuf);
+  }
+  if (together) [[likely]] {
+    rte_mempool_put_bulk(pool, reinterpret_cast<void**>(mbufs), count);
+  } else {
+    rte_pktmbuf_free_bulk(mbufs, count);
+  }
+}
 // Another reference to the same frame: sent and freed apart, stored once.
 inline Mbuf* share(Mbuf* mbuf) {
   rte_mbuf_refcnt_update(mbuf, 1);

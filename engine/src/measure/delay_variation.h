@@ -50,28 +50,11 @@ class DelayVariation {
   void record(const Arrival* arrivals, const uint64_t* delays_ns, uint32_t count, bool shaded) {
     Pairs shorter;
     Pairs longer;
-    uint64_t newest = newest_;
-    uint64_t last = kNone;  // the frame before in the burst, and its delay
-    uint64_t last_delay = 0;
-    for (uint32_t i = 0; i < count; ++i) {
-      const uint64_t sequence = arrivals[i].sequence;
-      const uint64_t delay = std::min(delays_ns[i], kDelayMask - 1);
-      ring_[sequence & mask_] = ((sequence >> ring_shift_) << kDelayWidth) | delay;
-      if (sequence > 0) {
-        const uint64_t before = sequence - 1 == last ? last_delay : delay_of(sequence - 1);
-        if (before != kNone) (delay < before ? shorter : longer).add(delay, before);
-      }
-      // Nobody has come from beyond the newest.
-      if (sequence < newest) [[unlikely]] {
-        const uint64_t after = delay_of(sequence + 1);
-        if (after != kNone) (after < delay ? shorter : longer).add(delay, after);
-      } else {
-        newest = sequence;
-      }
-      last = sequence;
-      last_delay = delay;
+    if (count > 0 && arrivals[0].sequence >= newest_ && in_a_row(arrivals, count)) [[likely]] {
+      pair_in_a_row(arrivals[0].sequence, delays_ns, count, shorter, longer);
+    } else {
+      pair_any(arrivals, delays_ns, count, shorter, longer);
     }
-    newest_ = newest;
     shorter_.record_all(shorter.differences, shorter.count);
     longer_.record_all(longer.differences, longer.count);
     if (!shaded) [[likely]]
@@ -90,15 +73,73 @@ class DelayVariation {
   static constexpr unsigned kDelayWidth = 44;
   static constexpr uint64_t kDelayMask = (1ULL << kDelayWidth) - 1;
   static constexpr uint64_t kEmpty = UINT64_MAX;
-
   static constexpr uint64_t kNone = kDelayMask;
 
   struct Pairs {
     void add(uint64_t a, uint64_t b) { differences[count++] = a < b ? b - a : a - b; }
 
     uint32_t count = 0;
-    uint64_t differences[2 * kMaxBurst];  // a frame may find both neighbours
+    // A frame may find both neighbours; and room for one that is written before it is known.
+    uint64_t differences[2 * kMaxBurst + 1];
   };
+
+  static bool in_a_row(const Arrival* arrivals, uint32_t count) {
+    const uint64_t first = arrivals[0].sequence;
+    uint64_t apart = 0;
+    for (uint32_t i = 1; i < count; ++i) apart |= arrivals[i].sequence ^ (first + i);
+    return apart == 0;
+  }
+
+  // Of frames first, first + 1, ..., beyond which none has come.
+  void pair_in_a_row(uint64_t first, const uint64_t* delays_ns, uint32_t count, Pairs& shorter,
+                     Pairs& longer) {
+    uint64_t before = first > 0 ? delay_of(first - 1) : kNone;
+    uint32_t i = 0;
+    if (before == kNone) before = put(first, delays_ns[i++]);
+    for (; i < count; ++i) {
+      const uint64_t delay = put(first + i, delays_ns[i]);
+      // Of which kind it is, is a toss-up: no branch.
+      const bool is_shorter = delay < before;
+      const uint64_t difference = is_shorter ? before - delay : delay - before;
+      shorter.differences[shorter.count] = longer.differences[longer.count] = difference;
+      shorter.count += is_shorter;
+      longer.count += !is_shorter;
+      before = delay;
+    }
+    newest_ = first + count - 1;
+  }
+
+  void pair_any(const Arrival* arrivals, const uint64_t* delays_ns, uint32_t count, Pairs& shorter,
+                Pairs& longer) {
+    uint64_t newest = newest_;
+    uint64_t last = kNone;  // the frame before in the burst, and its delay
+    uint64_t last_delay = 0;
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint64_t sequence = arrivals[i].sequence;
+      const uint64_t delay = put(sequence, delays_ns[i]);
+      if (sequence > 0) {
+        const uint64_t before = sequence - 1 == last ? last_delay : delay_of(sequence - 1);
+        if (before != kNone) (delay < before ? shorter : longer).add(delay, before);
+      }
+      // Nobody has come from beyond the newest.
+      if (sequence < newest) [[unlikely]] {
+        const uint64_t after = delay_of(sequence + 1);
+        if (after != kNone) (after < delay ? shorter : longer).add(delay, after);
+      } else {
+        newest = sequence;
+      }
+      last = sequence;
+      last_delay = delay;
+    }
+    newest_ = newest;
+  }
+
+  // Leaves the frame's delay where its neighbours look for it.
+  uint64_t put(uint64_t sequence, uint64_t delay_ns) {
+    const uint64_t delay = std::min(delay_ns, kDelayMask - 1);
+    ring_[sequence & mask_] = ((sequence >> ring_shift_) << kDelayWidth) | delay;
+    return delay;
+  }
 
   uint64_t delay_of(uint64_t sequence) const {
     const uint64_t entry = ring_[sequence & mask_];

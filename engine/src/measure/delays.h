@@ -55,13 +55,11 @@ class Delays {
     const uint64_t origin = origin_ns_;  // all of a burst have the same
     if (shaded) [[unlikely]]
       record_shaded(origin, delays_ns, count);
-    for_each_run(delays_ns, count, [this, origin](uint64_t delay_ns, uint64_t times) {
-      if (delay_ns >= origin) [[likely]] {
-        above_.record(delay_ns - origin, times);
-      } else {
-        record_below(origin, delay_ns, times);
-      }
-    });
+    if (least_of(delays_ns, count) >= origin) [[likely]] {
+      above_.record_all(delays_ns, count, origin);
+    } else {
+      record_around(origin, delays_ns, count);
+    }
     if (origin <= timeouts_ns_[0] && above_.max() <= timeouts_ns_[0] - origin) [[likely]]
       return;
     for (uint32_t i = 0; i < count; ++i) count_slower(delays_ns[i], shaded);
@@ -135,7 +133,23 @@ class Delays {
     return agreed_ns_->compare_exchange_strong(origin, least_ns_) ? least_ns_ : origin;
   }
 
-  [[gnu::noinline]] void record_below(uint64_t origin, uint64_t delay_ns, uint64_t times) {
+  static uint64_t least_of(const uint64_t* delays_ns, uint32_t count) {
+    uint64_t least_ns = UINT64_MAX;
+    for (uint32_t i = 0; i < count; ++i) least_ns = std::min(least_ns, delays_ns[i]);
+    return least_ns;
+  }
+
+  [[gnu::noinline]] void record_around(uint64_t origin, const uint64_t* delays_ns, uint32_t count) {
+    for_each_run(delays_ns, count, [this, origin](uint64_t delay_ns, uint64_t times) {
+      if (delay_ns >= origin) {
+        above_.record(delay_ns - origin, times);
+      } else {
+        record_below(origin, delay_ns, times);
+      }
+    });
+  }
+
+  void record_below(uint64_t origin, uint64_t delay_ns, uint64_t times) {
     if (origin != kNone) {
       below_.record(origin - delay_ns, times);
       return;

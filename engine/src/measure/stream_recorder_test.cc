@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <numeric>
 #include <random>
@@ -288,6 +289,55 @@ TEST(DelayVariation, FindsPairsAsFarApartAsItsRingIsLong) {
     const bool found = late < kRing;
     EXPECT_EQ(variation.longer().count() - pairs, found ? 1U : 0U) << "10 after 9";
     EXPECT_EQ(variation.shorter().count(), found ? 1U : 0U) << "11 after 10";
+  }
+}
+
+std::vector<std::array<uint64_t, 3>> told(const Histogram& histogram) {
+  std::vector<std::array<uint64_t, 3>> result;
+  for (const auto& bucket : histogram.buckets()) {
+    result.push_back({bucket.lowest, bucket.highest, bucket.count});
+  }
+  return result;
+}
+
+// Bursts in a row, with holes that are filled later or never, or of frames in any order; begun so
+// that the ring ends within them.
+TEST(DelayVariation, FindsThePairsOfBurstsOfEveryKind) {
+  std::mt19937_64 random(47);
+  for (int round = 0; round < 200; ++round) {
+    constexpr uint64_t kFrames = 600;
+    const uint64_t first = round % 2 == 0 ? 0 : DelayVariation::kMaxRing - kFrames / 2;
+    std::vector<uint64_t> order(kFrames);
+    std::iota(order.begin(), order.end(), first);
+    for (uint64_t swaps = random() % 30; swaps > 0; --swaps) {
+      std::swap(order[random() % kFrames], order[random() % kFrames]);
+    }
+    order.resize(kFrames - random() % 50);
+    DelayVariation variation;
+    variation.reset(first + kFrames);
+    std::map<uint64_t, uint64_t> delay_of;
+    for (size_t i = 0; i < order.size();) {
+      std::vector<Arrival> arrivals;
+      std::vector<uint64_t> delays_ns;
+      const size_t end = std::min<size_t>(i + 1 + random() % 64, order.size());
+      for (; i < end; ++i) {
+        arrivals.push_back({order[i], 0});
+        delays_ns.push_back(1'000'000 + random() % (random() % 2 == 0 ? 2 : 5000));
+        delay_of[order[i]] = delays_ns.back();
+      }
+      variation.record(arrivals.data(), delays_ns.data(), static_cast<uint32_t>(arrivals.size()),
+                       false);
+    }
+    Histogram shorter(DelayVariation::kBits);
+    Histogram longer(DelayVariation::kBits);
+    for (const auto& [sequence, delay] : delay_of) {
+      const auto before = delay_of.find(sequence - 1);
+      if (sequence == 0 || before == delay_of.end()) continue;
+      if (delay < before->second) shorter.record(before->second - delay);
+      if (delay >= before->second) longer.record(delay - before->second);
+    }
+    ASSERT_EQ(told(variation.shorter()), told(shorter)) << round;
+    ASSERT_EQ(told(variation.longer()), told(longer)) << round;
   }
 }
 
