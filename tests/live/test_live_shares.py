@@ -24,6 +24,9 @@ from livetools import (
     ref_dut,
     ring_ports,
     running_engine,
+    to_nobody,
+    vhost,
+    virtio_user,
 )
 
 from dutperf.doctor.scale_plan import buffers_mb
@@ -80,6 +83,21 @@ def test_each_frame_is_counted_once(
             parts = [FRAMES // shares + (n < FRAMES % shares) for n in range(shares)]
             told = [(s.intended, s.sent, s.received) for s in direction.by_share]
             assert told == [(part,) * 3 for part in parts if shares > 1]
+
+
+@pytest.mark.parametrize("shares", [1, 2, 4])
+def test_ports_that_copy_no_frame_have_queues_for_shares(
+    tmp_path: Path, shares: int
+) -> None:
+    """Queue k of virtio-user is queue k of vhost."""
+    with running_engine(tmp_path) as engine:
+        ports = [vhost(tmp_path, shares), virtio_user(tmp_path, shares)]
+        engine.open_ports(ports, shares)
+        for number in (1, 2):
+            result = engine.measure(to_nobody(spread(SENT.request(number))))
+            assert_all_arrived(result)
+            assert result.shares == shares
+            assert [port.handed_over for port in result.ports] == [0, 0]
 
 
 @pytest.mark.parametrize("shares", [1, 4])

@@ -170,6 +170,25 @@ def ring_ports(mtu: int = 1500) -> list[PortSpec]:
     ]
 
 
+def vhost(directory: Path, queues: int = 1) -> PortSpec:
+    device = f"net_vhost,iface={directory / 'socket'},queues={queues}"
+    return PortSpec(name="left", driver="vdev", device=device)
+
+
+def virtio_user(directory: Path, queues: int = 1) -> PortSpec:
+    """The other end of such a port; it is there when that is."""
+    device = f"net_virtio_user,path={directory / 'socket'},queues={queues}"
+    return PortSpec(name="right", driver="vdev", device=device)
+
+
+def to_nobody(request: TrialRequest) -> TrialRequest:
+    """Its frames go to a MAC that no port has asked for."""
+    data = request.model_dump(mode="json")
+    for way in data["directions"]:
+        way["streams"][0]["dst_mac"] = "02:00:00:00:00:09"
+    return TrialRequest.model_validate(data)
+
+
 def tagged(
     ports: list[PortSpec], left: list[VlanTag], right: list[VlanTag]
 ) -> list[PortSpec]:
