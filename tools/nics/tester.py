@@ -236,7 +236,11 @@ class Tester:
         end = time.monotonic() + timeout_s
         while self.machine.run(f"test -s {place}.code").code != 0:
             if time.monotonic() > end:
-                raise SetupError(f"dutperf has not ended within {timeout_s:.0f} s")
+                said = self.read(f"{place}.err").strip().splitlines()[-1:]
+                raise SetupError(
+                    f"dutperf has not ended within {timeout_s:.0f} s, and said last: "
+                    f"{''.join(said) or 'nothing'}"
+                )
             time.sleep(0.5)
         err = self.read(f"{place}.err")
         log = _LOG.search(err)
