@@ -67,8 +67,6 @@ uint64_t lost_in_shadows(const dataplane::DirectionSpec& direction, size_t strea
   return lost;
 }
 
-uint64_t highest(const measure::Histogram& values) { return values.count() > 0 ? values.max() : 0; }
-
 void add_shares(const dataplane::DirectionSpec& direction, const dataplane::TrialRun& run,
                 Side from, const timing::TscClock& clock, DirectionResult& result) {
   for (uint64_t share = 0; share < run.shares(); ++share) {
@@ -77,10 +75,10 @@ void add_shares(const dataplane::DirectionSpec& direction, const dataplane::Tria
     report.intended = dataplane::Share{share, run.shares()}.frames_among(direction.frames);
     report.sent = sent.sent;
     report.sending_ns = sent.sent == 0 ? 0 : clock.to_ns(sent.last_tsc - run.start_tsc());
-    report.max_lag_ns = highest(sent.lag_ns);
+    report.max_lag_ns = sent.lag_ns.max();
     report.port_full_ns = clock.to_ns(sent.port_full_tsc);
     report.received = run.recorder_of(other(from), 0, share).tracker().received();
-    report.longest_gap_ns = highest(run.received_at(other(from), share).gap_ns);
+    report.longest_gap_ns = run.received_at(other(from), share).gap_ns.max();
   }
 }
 

@@ -51,7 +51,7 @@ measure::DirectionFacts facts_of(const DirectionResult& result, bool gave_up,
   }
   facts.sending_ns = result.sending_ns;
   facts.idle_end_ns = spec.idle_end_ns(result.from);
-  facts.max_lag_ns = result.lag_ns->count() > 0 ? result.lag_ns->max() : 0;
+  facts.max_lag_ns = result.lag_ns->max();
   if (spec.frame_timeout_ns) {
     const uint64_t long_ns = *spec.frame_timeout_ns / measure::kHeldShare;
     facts.held_frames =

@@ -92,9 +92,8 @@ class Histogram {
   }
 
   uint64_t count() const { return count_; }
-  // Meaningful only when count() > 0.
-  uint64_t min() const { return min_; }
-  uint64_t max() const { return max_; }
+  uint64_t min() const { return min_; }  // meaningful only when count() > 0
+  uint64_t max() const { return max_; }  // 0 of none
 
   // How many values are `value` or more; those in its own bucket all count.
   uint64_t count_from(uint64_t value) const {

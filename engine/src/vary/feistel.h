@@ -20,7 +20,7 @@ constexpr double reciprocal(uint64_t divisor) {
 // left < rows, right < columns; four rounds with four keys. The functions are inlined always: into
 // each CPU generation's build of lanes::encrypt.
 struct Feistel {
-  // REQUIRES: rows, columns < 2^32.
+  // REQUIRES: rows, columns <= 2^31: the sum of two numbers below has 32 bits (lanes_avx2.cc).
   constexpr Feistel(uint64_t r, uint64_t c, const std::array<uint64_t, 4>& keys)
       : rows(r), columns(c), inverse_columns(reciprocal(c)), key(keys) {}
 

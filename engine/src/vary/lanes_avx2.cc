@@ -22,7 +22,8 @@ WIDE static inline Vector product(Vector a, Vector b) {
       _mm256_mul_epu32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
 }
 
-// By halves: there is no such operation of 64 bits.
+// By halves: there is no such operation of 64 bits. A negative b has a large lower half, too, as
+// what was taken off is 2^31 at most.
 WIDE static inline Vector smaller(Vector a, Vector b) {
   return reinterpret_cast<Vector>(
       _mm256_min_epu32(reinterpret_cast<__m256i>(a), reinterpret_cast<__m256i>(b)));
