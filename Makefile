@@ -18,7 +18,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
+# What is imported is compiled then: of most packages that is little.
+PIP := $(BIN)/python -m pip install -q --disable-pip-version-check --no-compile
 # No file but those whose sums are in the list; no wheel is built of what nobody has summed.
 LOCKED := --require-hashes --only-binary :all: --no-deps -r
 BUILD := build
@@ -161,8 +162,9 @@ image: built-deb | packages-image
 	$(SUMS)
 	$(STEP) "done: see dist/"
 
-CHECKS := check-cpp-format check-tidy check-arrows check-ruff check-python-format check-types \
-  check-imports check-docs
+# The longest first: the others go on beside it.
+CHECKS := check-docs check-tidy check-cpp-format check-arrows check-ruff check-python-format \
+  check-types check-imports
 .PHONY: $(CHECKS)
 check: test-setup $(CHECKS)
 check-cpp-format: | packages-test

@@ -13,20 +13,23 @@
 // written.
 //
 // Modes are measured in turn, round after round, and the medians are reported, so that a noisy
-// machine disturbs all alike. Then follow how two workers scale and how evenly a slow sender's
-// frames leave, see scaling.h, and what one worker does on shared memory, see memif_path.h. Under
+// machine disturbs all alike. Then follow how shares scale over --cores and how evenly a slow
+// sender's frames leave, see scaling.h, and what one worker does on shared memory, see
+// memif_path.h. Under
 // callgrind, `--mode NAME --rounds 1` with
 // --toggle-collect=measured_section counts the instructions of one mode.
 
 #include <getopt.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
+#include <numeric>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -68,11 +71,13 @@ constexpr uint64_t kInAStep = 4 * kBurst;  // of a sender that is behind
 
 struct Arguments {
   int cpu = 0;
+  std::vector<uint64_t> other_cpus;  // empty: all that this process may use
   bool hugepages = false;
   uint64_t frames = 32 * 16384;
   int rounds = 15;
   std::vector<uint64_t> entries = {4'000'000};
-  bool small_pages = false;  // for the table
+  std::vector<uint64_t> cores = {1, 2};  // as many as there are
+  bool small_pages = false;              // for the table
   std::string mode;
   std::string move_frames;  // be the device behind memif_path.h
 };
@@ -263,29 +268,32 @@ std::vector<Mode> Bench::modes() {
 
 [[noreturn]] void usage() {
   std::fputs(
-      "usage: dutperf-bench [--cpu N] [--hugepages on|off] [--frames N] [--rounds N] "
-      "[--entries N,N,...] [--small-pages] [--mode NAME]\n",
+      "usage: dutperf-bench [--cpu N] [--other-cpus N,N,...] [--hugepages on|off] [--frames N] "
+      "[--rounds N] "
+      "[--cores N,N,...] [--entries N,N,...] [--small-pages] [--mode NAME]\n",
       stderr);
   std::exit(2);
 }
 
-std::vector<uint64_t> parse_sizes(const char* text) {
-  std::vector<uint64_t> sizes;
+std::vector<uint64_t> parse_numbers(const char* text, uint64_t least = 1) {
+  std::vector<uint64_t> numbers;
   for (char* end = nullptr; *text != 0; text = *end == ',' ? end + 1 : end) {
-    sizes.push_back(std::strtoull(text, &end, 10));
-    if (sizes.back() == 0 || (*end != ',' && *end != 0)) usage();
+    numbers.push_back(std::strtoull(text, &end, 10));
+    if (numbers.back() < least || (*end != ',' && *end != 0)) usage();
   }
-  if (sizes.empty()) usage();
-  return sizes;
+  if (numbers.empty()) usage();
+  return numbers;
 }
 
 Arguments parse_arguments(int argc, char** argv) {
   static const option kOptions[] = {
       {"cpu", required_argument, nullptr, 'c'},
+      {"other-cpus", required_argument, nullptr, 'o'},
       {"hugepages", required_argument, nullptr, 'h'},
       {"frames", required_argument, nullptr, 'f'},
       {"rounds", required_argument, nullptr, 'r'},
       {"entries", required_argument, nullptr, 'e'},
+      {"cores", required_argument, nullptr, 'n'},
       {"small-pages", no_argument, nullptr, 's'},
       {"mode", required_argument, nullptr, 'm'},
       {"move-frames", required_argument, nullptr, 'd'},
@@ -295,10 +303,12 @@ Arguments parse_arguments(int argc, char** argv) {
   for (int option = 0; (option = getopt_long(argc, argv, "", kOptions, nullptr)) != -1;) {
     switch (option) {
       case 'c': arguments.cpu = std::atoi(optarg); break;
+      case 'o': arguments.other_cpus = parse_numbers(optarg, 0); break;
       case 'h': arguments.hugepages = std::string(optarg) == "on"; break;
       case 'f': arguments.frames = std::strtoull(optarg, nullptr, 10) / kBurst * kBurst; break;
       case 'r': arguments.rounds = std::atoi(optarg); break;
-      case 'e': arguments.entries = parse_sizes(optarg); break;
+      case 'e': arguments.entries = parse_numbers(optarg); break;
+      case 'n': arguments.cores = parse_numbers(optarg); break;
       case 's': arguments.small_pages = true; break;
       case 'm': arguments.mode = optarg; break;
       case 'd': arguments.move_frames = optarg; break;
@@ -309,13 +319,22 @@ Arguments parse_arguments(int argc, char** argv) {
   return arguments;
 }
 
+// Of those that were asked for, from 1 on, rising, each once.
+std::vector<unsigned> counts_of_cores(const Arguments& arguments, size_t available) {
+  std::set<unsigned> counts = {1};
+  for (const uint64_t count : arguments.cores) {
+    if (count <= available) counts.insert(static_cast<unsigned>(count));
+  }
+  return {counts.begin(), counts.end()};
+}
+
 void add_scaling(Json& result, const Arguments& arguments, const TscClock& clock,
-                 const dutperf::dpdk::Eal& eal, std::optional<int> second) {
-  dutperf::bench::Scaling scaling(
-      clock, second ? std::optional(eal.worker_lcores().front()) : std::nullopt);
+                 const dutperf::dpdk::Eal& eal, const std::vector<int>& cpus) {
+  dutperf::bench::Scaling scaling(clock, cpus, eal.worker_lcores(),
+                                  counts_of_cores(arguments, cpus.size()));
   for (int round = 0; round < arguments.rounds; ++round) scaling.round();
-  result["workers"] = scaling.workers();
-  result["workers"]["cpus"] = second ? Json{arguments.cpu, *second} : Json{arguments.cpu};
+  result["cores"] = scaling.cores();
+  result["there_and_back_cycles"] = scaling.there_and_back_cycles();
   result["pacing"] = scaling.pacing();
 }
 
@@ -335,11 +354,21 @@ Json run(const Arguments& arguments) {
   dutperf::dpdk::EalOptions options;
   options.main_cpu = arguments.cpu;
   options.hugepages = arguments.hugepages;
-  options.memory_mb = 512;
   // A single mode is for counting instructions: nothing else runs then.
-  const auto second =
-      arguments.mode.empty() ? dutperf::bench::second_cpu(arguments.cpu) : std::optional<int>();
-  if (second) options.worker_cpus = {*second};
+  const bool only_one_mode = !arguments.mode.empty();
+  std::vector<int> cpus = {arguments.cpu};
+  unsigned shares = 0;
+  if (!only_one_mode) {
+    if (arguments.other_cpus.empty()) cpus = dutperf::bench::usable_cpus(arguments.cpu);
+    cpus.insert(cpus.end(), arguments.other_cpus.begin(), arguments.other_cpus.end());
+    const std::vector<unsigned> counts = counts_of_cores(arguments, cpus.size());
+    cpus.resize(std::min<size_t>(cpus.size(), std::max(2U, counts.back())));
+    shares = std::accumulate(counts.begin(), counts.end(), 0U);
+  }
+  options.worker_cpus.assign(cpus.begin() + 1, cpus.end());
+  constexpr uint32_t kMemoryMb = 512;
+  constexpr uint32_t kMemoryOfShareMb = 192;
+  options.memory_mb = kMemoryMb + kMemoryOfShareMb * shares;
   const dutperf::dpdk::Eal eal(options);
   setpriority(PRIO_PROCESS, 0, -20);  // as the engine's workers
   Bench bench(arguments);
@@ -367,7 +396,7 @@ Json run(const Arguments& arguments) {
     if (modes[i].entries > 0) mode["entries"] = modes[i].entries;
     list.push_back(mode);
   }
-  Json result = {{"schema_version", 1},
+  Json result = {{"schema_version", 2},
                  {"dpdk_version", dutperf::dpdk::Eal::version()},
                  {"tsc_hz", bench.clock.hz()},
                  {"cpu", arguments.cpu},
@@ -377,8 +406,9 @@ Json run(const Arguments& arguments) {
                  {"table", bench.learned.report()},
                  {"floor", list[0]},
                  {"modes", list}};
-  if (arguments.mode.empty()) add_scaling(result, arguments, bench.clock, eal, second);
-  if (second) result["memif"] = measure_memif(arguments, bench.clock, *second);
+  if (only_one_mode) return result;
+  add_scaling(result, arguments, bench.clock, eal, cpus);
+  if (cpus.size() > 1) result["memif"] = measure_memif(arguments, bench.clock, cpus[1]);
   return result;
 }
 

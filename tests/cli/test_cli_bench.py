@@ -65,19 +65,28 @@ def test_json_has_the_floor_and_every_mode_in_cycles_per_frame() -> None:
     } <= names
     assert bench["floor"]["name"] == "floor"
     assert all(mode["cycles_per_frame"] > 0 for mode in bench["modes"])
-    workers, pacing = bench["workers"], bench["pacing"]
-    assert workers["one"]["fps"] > 0
+    (one, *more), pacing = bench["cores"], bench["pacing"]
+    assert one["cores"] == 1
+    assert one["send"]["fps"] > one["loop"]["fps"] > 0
+    assert one["send"]["ratio"] == one["loop"]["ratio"] == 1
+    assert "handed_over" not in one
     if len(os.sched_getaffinity(0)) > 1:
-        assert len(set(workers["cpus"])) == 2
-        assert workers["ratio"] > 0
+        (two,) = more
+        assert len(set(two["cpus"])) == two["cores"] == 2
+        for way in ("send", "loop", "across", "handed_over"):
+            assert two[way]["ratio"] > 0
+            assert all(cycles > 0 for cycles in two[way]["by_share_cycles_per_frame"])
+            assert len(two[way]["by_share_cycles_per_frame"]) == 2
+        assert bench["there_and_back_cycles"] > 0
         memif = bench["memif"]
         assert 0 < memif["fps_per_direction"] <= memif["sent_fps_per_direction"]
     else:
-        assert workers["skipped"] == "only one CPU is available"
+        assert not more
+        assert bench["there_and_back_cycles"] is None
         assert "memif" not in bench
     assert pacing["burst_p50_frames"] >= 1
     assert pacing["lag_p50_ns"] <= pacing["lag_p99_ns"] <= pacing["lag_max_ns"]
-    assert 0 < pacing["rate_fps"] < workers["one"]["fps"]
+    assert 0 < pacing["rate_fps"] < one["send"]["fps"]
 
 
 @pytest.mark.engine
@@ -119,7 +128,19 @@ REPORT = {
         "hugepages": True,
         "allocation_ns": 20_000_000,
     },
-    "workers": {"one": {"fps": 1e8}, "skipped": "only one CPU is available"},
+    "cores": [
+        {
+            "cores": 1,
+            "cpus": [0],
+            "send": {
+                "fps": 1e8,
+                "cycles_per_frame": 26.51,
+                "by_share_cycles_per_frame": [26.51],
+                "ratio": 1.0,
+            },
+        }
+    ],
+    "there_and_back_cycles": None,
     "pacing": {
         "rate_fps": 1e7,
         "burst_p50_frames": 1,
@@ -189,9 +210,20 @@ def test_sizes_that_are_none_are_bad_input(entries: str) -> None:
     assert "--entries" in result.exception.message
 
 
+@pytest.mark.parametrize("cores", ["0", "1,,2", "", "1.5", "3", "1,99"])
+def test_so_many_cores_are_not_there(
+    cores: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_on(monkeypatch, {0}, isolated={5})
+    result = CliRunner().invoke(whole(), ["bench", "--cores", cores])
+    assert isinstance(result.exception, InputError)
+    assert "--cores" in result.exception.message
+    assert "whole numbers from 1 to" in result.exception.hint
+
+
 @pytest.mark.engine
 @pytest.mark.skipif(not built(), reason="needs root and the built dutperf-bench")
-def test_two_workers_are_left_out_where_there_is_one_cpu() -> None:
+def test_several_cores_are_left_out_where_there_is_one() -> None:
     usable = os.sched_getaffinity(0)
     try:
         os.sched_setaffinity(0, {min(usable)})
@@ -200,7 +232,7 @@ def test_two_workers_are_left_out_where_there_is_one_cpu() -> None:
     finally:
         os.sched_setaffinity(0, usable)
     assert result.exit_code == 0, result.output
-    assert "two workers: not measured, only one CPU is available" in result.stdout
+    assert "several cores: not measured, only one CPU is available" in result.stdout
     assert "median burst" in result.stdout
 
 

@@ -114,6 +114,7 @@ TrialRun::TrialRun(const TrialSpec& spec, const std::array<SideResources*, kSide
       clock_(clock, static_cast<uint32_t>(lcores.size()), active_senders(spec),
              spec.residual_wait_ns, spec.not_before_tsc),
       lcores_(lcores),
+      roles_(assign_roles(lcores.size(), spec.shares)),
       workers_running_(static_cast<uint32_t>(lcores.size())),
       done_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   SenderStalls stalls;
@@ -124,7 +125,7 @@ TrialRun::TrialRun(const TrialSpec& spec, const std::array<SideResources*, kSide
     }
   }
   for (const Side side : kBothSides) prepare(side, stalls);
-  for (const std::vector<Role>& roles : assign_roles(lcores.size(), spec.shares)) {
+  for (const std::vector<Role>& roles : roles_) {
     Worker worker{this, {}, {}};
     for (const Role& role : roles) {
       const End& end = ends_[index_of(role.side)];
@@ -148,9 +149,13 @@ void TrialRun::prepare(Side side, const SenderStalls& stalls) {
   const size_t lanes = FrameOrder::lanes(spec_.from[index_of(side)]);
   for (uint64_t i = 0; i < spec_.shares; ++i) {
     const Share share{i, spec_.shares};
-    end.senders.push_back(std::make_unique<Sender>(spec_, side, share, resources.sending(share),
-                                                   resources.pools(i, lanes), clock_,
-                                                   *end.stalls[i]));
+    {
+      const dpdk::BesideLcore beside(lcore_of({Duty::kSend, side, i}));
+      end.senders.push_back(std::make_unique<Sender>(spec_, side, share, resources.sending(share),
+                                                     resources.pools(i, lanes), clock_,
+                                                     *end.stalls[i]));
+    }
+    const dpdk::BesideLcore beside(lcore_of({Duty::kReceive, side, i}));
     end.receivers.push_back(
         std::make_unique<Receiver>(spec_, side, share, resources.receiving(share),
                                    resources.recorders(i), hand_over, clock_.tsc(), stalls));
@@ -173,10 +178,12 @@ void TrialRun::reset_recorders(Side side) {
     std::atomic<uint64_t>& origin = origins_[index_of(side)][stream];
     origin = UINT64_MAX;
     if (!several) {
+      const dpdk::BesideLcore beside(lcore_of({Duty::kReceive, side}));
       sides_[index_of(side)]->recorders(0)[stream].reset(spec_.record, frames, tags, paths);
       continue;
     }
     for (uint64_t i = 0; i < spec_.shares; ++i) {
+      const dpdk::BesideLcore beside(lcore_of({Duty::kReceive, side, i}));
       const Share share{i, spec_.shares};
       std::vector<uint64_t> own_tags;
       for (const uint64_t tag : tags) {
@@ -188,6 +195,12 @@ void TrialRun::reset_recorders(Side side) {
     sides_[index_of(side)]->recorders(spec_.shares)[stream].reset(spec_.record, frames, tags,
                                                                   paths);
   }
+}
+
+unsigned TrialRun::lcore_of(const Role& role) const {
+  size_t worker = 0;
+  while (std::ranges::find(roles_[worker], role) == roles_[worker].end()) ++worker;
+  return lcores_[worker];
 }
 
 std::vector<const measure::SilenceMeter*> TrialRun::meters_beside(Side side,

@@ -159,6 +159,8 @@ class TrialRun {
 
   void prepare(Side side, const SenderStalls& stalls);
   void reset_recorders(Side side);
+  // Where the role is played.
+  unsigned lcore_of(const Role& role) const;
   // Those of the side's other receivers.
   std::vector<const measure::SilenceMeter*> meters_beside(Side side, const Receiver& own) const;
   void sum_up(End& end);
@@ -170,6 +172,7 @@ class TrialRun {
   const std::array<SideResources*, kSides> sides_;
   TrialClock clock_;
   const std::vector<unsigned> lcores_;
+  const std::vector<std::vector<Role>> roles_;                                  // of each
   std::array<std::array<std::atomic<uint64_t>, kMaxStreams>, kSides> origins_;  // of delays
   std::array<End, kSides> ends_;
   std::vector<Worker> workers_;

@@ -3,6 +3,7 @@
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_launch.h>
+#include <rte_lcore.h>
 #include <rte_version.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -92,5 +93,14 @@ void Eal::launch(unsigned lcore, int (*function)(void*), void* argument) {
 }
 
 void Eal::wait(unsigned lcore) { rte_eal_wait_lcore(lcore); }
+
+// Where it may not go it stays: the memory is then farther away, and right all the same.
+BesideLcore::BesideLcore(unsigned lcore) {
+  const rte_cpuset_t cpus = rte_lcore_cpuset(lcore);
+  sched_getaffinity(0, sizeof(before_), &before_);
+  sched_setaffinity(0, sizeof(cpus), &cpus);
+}
+
+BesideLcore::~BesideLcore() { sched_setaffinity(0, sizeof(before_), &before_); }
 
 }  // namespace dutperf::dpdk

@@ -1,6 +1,8 @@
 // DPDK's environment layer: memory, and one thread (lcore) per worker CPU. One per process.
 #pragma once
 
+#include <sched.h>
+
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -34,6 +36,19 @@ class Eal {
 
  private:
   std::vector<unsigned> worker_lcores_;
+};
+
+// While it lives this thread runs where the lcore does. Linux takes a page from the node of the
+// core that touches it first, so what is made meanwhile is near the worker that will use it.
+class BesideLcore {
+ public:
+  explicit BesideLcore(unsigned lcore);
+  ~BesideLcore();
+  BesideLcore(const BesideLcore&) = delete;
+  BesideLcore& operator=(const BesideLcore&) = delete;
+
+ private:
+  cpu_set_t before_;
 };
 
 }  // namespace dutperf::dpdk

@@ -32,8 +32,8 @@ inline void set_size(Mbuf* mbuf, size_t size) {
   mbuf->data_len = static_cast<uint16_t>(size);
   mbuf->pkt_len = static_cast<uint32_t>(size);
 }
-// By which of its side's ports a frame leaves: in the field that is the user's. Not in `port`, where
-// since DPDK 24.11 ring ports write by which one a frame came, and that is our buffer still.
+// By which of its side's ports a frame leaves: in the field that is the user's. Not in `port`,
+// where since DPDK 24.11 ring ports write by which one a frame came, and that is our buffer still.
 inline uint16_t leaves_by(const Mbuf* mbuf) { return static_cast<uint16_t>(mbuf->hash.usr); }
 inline void set_leaves_by(Mbuf* mbuf, uint16_t number) { mbuf->hash.usr = number; }
 inline void prefetch_frame(Mbuf* mbuf) { rte_prefetch0(rte_pktmbuf_mtod(mbuf, void*)); }

@@ -56,6 +56,7 @@ Result = dict[str, Any]
 def bench_data_path(
     cpu: int,
     entries: Sequence[int],
+    cores: Sequence[int],
     *,
     hugepages: bool,
     rounds: int,
@@ -67,19 +68,27 @@ def bench_data_path(
         cpu: one of this machine.
         entries: of the table of learned four-tuples, rising; empty: the default.
         hugepages: take buffers from huge pages.
+        cores: how many shares of a direction are tried, a core each; rising; empty:
+            the default.
         rounds: 1 and up.
         instructions: count those of each mode, too, as ``instructions_per_frame``.
 
     Raises:
-        InputError: there is no such CPU.
+        InputError: there is no such CPU, or there are not so many.
         SetupError: not root, a program is missing, or it failed.
     """
     _check_cpu(cpu)
+    _check_cores(cores)
     check_root()
     program = find_program("dutperf-bench")
     arguments = ["--cpu", str(cpu), "--hugepages", "on" if hugepages else "off"]
     if entries:
         arguments += ["--entries", ",".join(map(str, entries))]
+    if cores:
+        arguments += ["--cores", ",".join(map(str, cores))]
+        # Isolated ones among them; by default those that this process may use.
+        if others := sorted(existing_cpus() - {cpu}):
+            arguments += ["--other-cpus", ",".join(map(str, others))]
     result = _run([str(program), *arguments, "--rounds", str(rounds)])
     if instructions:
         names = dict.fromkeys(mode["name"] for mode in result["modes"])
@@ -95,6 +104,15 @@ def _check_cpu(cpu: int) -> None:
         raise InputError(
             f"--cpu {cpu}: there is no such CPU here",
             f"choose from {', '.join(map(str, available))}",
+        )
+
+
+def _check_cores(cores: Sequence[int]) -> None:
+    available = len(existing_cpus())
+    if cores and cores[-1] > available:
+        raise InputError(
+            f"--cores {cores[-1]}: there are {available} CPUs here",
+            f"whole numbers from 1 to {available}, separated by commas",
         )
 
 

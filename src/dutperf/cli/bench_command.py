@@ -191,6 +191,7 @@ def _say(console: PatientConsole, text: str) -> None:
 
 
 _MAX_ENTRIES = 2**40  # of the engine's index draws
+_MAX_CORES = 1024
 _ROUNDS = 15
 _LAB_ROUNDS = 3
 
@@ -214,6 +215,14 @@ Entries = Annotated[
     typer.Option(
         metavar="N[,N...]",
         help="of the table of learned four-tuples; default: 4M",
+        show_default=False,
+    ),
+]
+Cores = Annotated[
+    str | None,
+    typer.Option(
+        metavar="N[,N...]",
+        help="how many shares of a direction, a core each; default: 1,2",
         show_default=False,
     ),
 ]
@@ -250,6 +259,7 @@ def bench(
     hugepages: HugePages = False,
     rounds: Rounds = None,
     entries: Entries = None,
+    cores: Cores = None,
     instructions: Instructions = False,
     lab: Lab = None,
     rules: Rules = None,
@@ -273,6 +283,7 @@ def bench(
     result = bench_data_path(
         cpu,
         _sizes(entries) if entries is not None else [],
+        _counts(cores) if cores is not None else [],
         hugepages=hugepages,
         rounds=rounds or _ROUNDS,
         instructions=instructions,
@@ -286,9 +297,10 @@ def _show(result: Result, *, as_json: bool) -> None:
         print_json(console, json.dumps(result, indent=2))
         return
     console.print(_table(result))
+    console.print(_cores(result))
     told = [
         *_learned(result),
-        *_workers(result["workers"]),
+        *_between_cpus(result),
         *_pacing(result["pacing"]),
         *_memif(result.get("memif")),
     ]
@@ -297,19 +309,26 @@ def _show(result: Result, *, as_json: bool) -> None:
 
 
 def _sizes(text: str) -> list[int]:
-    """Of ``--entries``: whole numbers, also as ``4M``; rising, each once."""
-    sizes = set()
+    return _numbers("entries", text, _MAX_ENTRIES, "4000000,400M")
+
+
+def _counts(text: str) -> list[int]:
+    return _numbers("cores", text, _MAX_CORES, "1,2")
+
+
+def _numbers(option: str, text: str, most: int, example: str) -> list[int]:
+    """Whole numbers, also as ``4M``; rising, each once."""
+    numbers = set()
     for part in text.split(","):
         exact = written_number(part.strip().replace("_", ""))
-        size = int(exact) if exact and exact.denominator == 1 else 0
-        if not 1 <= size <= _MAX_ENTRIES:
+        number = int(exact) if exact and exact.denominator == 1 else 0
+        if not 1 <= number <= most:
             raise InputError(
-                f"--entries: {shown(part.strip())} is no number of entries",
-                f"whole numbers from 1 to {_MAX_ENTRIES:,}, separated by commas: "
-                "4000000,400M",
+                f"--{option}: {shown(part.strip())} is no number of {option}",
+                f"whole numbers from 1 to {most:,}, separated by commas: {example}",
             )
-        sizes.add(size)
-    return sorted(sizes)
+        numbers.add(number)
+    return sorted(numbers)
 
 
 def _table(result: Result) -> Table:
@@ -360,19 +379,42 @@ def _mebibytes(size: int) -> int:
     return -(-size // 2**20)
 
 
-def _workers(workers: Result) -> Iterator[str]:
-    one = workers["one"]
-    yield f"one worker on net_null: {one['fps'] / 1e6:.1f} million frames per second"
-    if "skipped" in workers:
-        yield f"two workers: not measured, {workers['skipped']}"
+_WAYS = {
+    "send": "send (net_null)",
+    "loop": "send, receive what it sent (rings)",
+    "across": "send, receive another core's",
+    "handed_over": "the same, and hand it over",
+}
+
+
+def _cores(result: Result) -> Table:
+    table = Table(title="Shares of a direction, a core each")
+    for name in ("cores", "what"):
+        table.add_column(name)
+    for name in ("million fps", "cycles per frame", "times one core"):
+        table.add_column(name, justify="right")
+    table.add_column("cycles per frame of each share")
+    for row in result["cores"]:
+        for way in (way for way in _WAYS if way in row):
+            found = row[way]
+            shares = found["by_share_cycles_per_frame"]
+            table.add_row(
+                str(row["cores"]),
+                _WAYS[way],
+                f"{found['fps'] / 1e6:.1f}",
+                f"{found['cycles_per_frame']:.1f}",
+                f"{found['ratio']:.2f}",
+                ", ".join(f"{cycles:.1f}" for cycles in shares),
+            )
+    return table
+
+
+def _between_cpus(result: Result) -> Iterator[str]:
+    cycles = result["there_and_back_cycles"]
+    if cycles is None:
+        yield "several cores: not measured, only one CPU is available"
         return
-    first, second = workers["cpus"]
-    yield (
-        f"two workers on CPUs {first} and {second}: "
-        f"{workers['two']['fps'] / 1e6:.1f} million, {workers['ratio']:.2f} times one; "
-        f"a question from CPU to CPU takes {workers['there_and_back_cycles']:.0f} "
-        "cycles there and back"
-    )
+    yield f"a question from CPU to CPU takes {cycles:.0f} cycles there and back"
 
 
 def _memif(memif: Result | None) -> Iterator[str]:
