@@ -23,7 +23,11 @@ from dutperf.run.trial_request import trial_request
 
 BROADCAST = {"broadcast_percent": 1}
 HOP_BY_HOP = {"hop_by_hop_percent": 10}
-STREAMS = [kind for kind in SPECS.values() if issubclass(kind, StreamKeys)]
+STREAMS = [
+    kind
+    for kind in SPECS.values()
+    if issubclass(kind, StreamKeys) and kind.takes_beside
+]
 
 
 def cells(testbed: Testbed | None = None, **keys: Any) -> list[Cell]:  # noqa: ANN401 - YAML

@@ -35,7 +35,7 @@ def test_conformance_names_each_procedure_and_where_it_is_defined(
     own = " ".join(
         cell
         for title, *cells in rows("conformance.md", "procedure")
-        if title.startswith(procedure.title.lower())
+        if title.lower().startswith(procedure.title.lower())
         for cell in cells
     )
     for rfc, section in procedure.sections.items():

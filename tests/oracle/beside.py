@@ -69,7 +69,8 @@ def beside(source: Source, told: Json) -> Json:
     found: Json = {}
     media = _media(source)
     median, passed = told.get("median"), told.get("verdict") == "pass"
-    is_rate = source.cell["procedure"] in ("throughput", "multicast-throughput")
+    rates = ("throughput", "multicast-throughput", "tcp-connection-rate")
+    is_rate = source.cell["procedure"] in rates
     rate = median if is_rate else None
     if media:
         share = None

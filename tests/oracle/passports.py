@@ -15,7 +15,12 @@ from oracle.beside import Source
 
 Json = dict[str, Any]
 
-_OF_RATES = ("throughput", "multicast-throughput", "connection-rate")
+_OF_RATES = (
+    "throughput",
+    "multicast-throughput",
+    "tcp-connection-rate",
+    "connection-rate",
+)
 _VERSIONS: Mapping[str, tuple[int, int]] = {
     "4": (4, 4),
     "6": (6, 6),

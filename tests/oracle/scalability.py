@@ -10,7 +10,12 @@ from typing import Any, NamedTuple
 from oracle import records, shifts
 
 Json = dict[str, Any]
-_MORE_IS_BETTER = ("throughput", "multicast-throughput", "back-to-back")
+_MORE_IS_BETTER = (
+    "throughput",
+    "multicast-throughput",
+    "tcp-connection-rate",
+    "back-to-back",
+)
 _AVERAGED = ("back-to-back", "system-recovery", "outage")
 _TOGETHER = Fraction(5, 100)
 
@@ -149,7 +154,7 @@ def _ratio(new: float, old: float) -> float:
 def _rate(cell: Json, told: Json, trials: Sequence[Json]) -> Json:
     """Of a throughput itself; of a loss that of the highest load; else as sent."""
     match cell["procedure"]:
-        case "throughput" | "multicast-throughput":
+        case "throughput" | "multicast-throughput" | "tcp-connection-rate":
             return {"rate_fps": told["median"]}
         case "frame-loss":
             loads = [point.get("load_fps") for point in told["points"]]

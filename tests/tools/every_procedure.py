@@ -117,6 +117,10 @@ CASES = {
         {"procedure": "multicast-throughput", "resolution": "5%", "repeats": 2},
         dut=step(9000),
     ),
+    "tcp": Case(
+        {"procedure": "tcp-connection-rate", "resolution": "5%", "repeats": 2},
+        dut=step(9000),
+    ),
     "frame-loss": Case({"procedure": "frame-loss", "repeats": 2}, dut=step(15_000)),
     "back-to-back": Case(
         {"procedure": "back-to-back", "repeats": 2, "throughput_fps": 1},

@@ -201,7 +201,9 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   }
   const Snapshot before = snapshot();
   std::vector<unsigned> workers = eal_.worker_lcores();
-  workers.resize(std::min(workers.size(), dataplane::roles_of(spec.shares)));
+  // Who answers on a side does all that is done there.
+  const size_t most = spec.exchange ? dataplane::kSides : dataplane::roles_of(spec.shares);
+  workers.resize(std::min(workers.size(), most));
   dataplane::TrialRun run(spec, {ports.sides[0].get(), ports.sides[1].get()}, clock_, workers);
   if (!go_on) run.abort();
   if (monitor.stop_requested()) run.stop();
@@ -222,6 +224,10 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
 
   for (const Side from : request.order) {
     result.directions.push_back(direction_result(request, from, run, clock_));
+  }
+  if (spec.exchange) {
+    result.exchange = exchange_result(spec, run);
+    facts.exchange = facts_of(*result.exchange, measure::together(result.directions[0].shadows));
   }
   share_bursts(result.directions);
   for (const DirectionResult& direction : result.directions) {

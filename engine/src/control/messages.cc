@@ -79,7 +79,7 @@ void parse_direction(const Json& json, const std::string& where, uint64_t seed,
   const Json& streams = reader.array("streams", 1, dataplane::kMaxStreams);
   for (size_t i = 0; i < streams.size(); ++i) {
     ParsedStream parsed =
-        parse_stream(streams[i], element(reader.path("streams"), i), request.spec.trial_id, seed);
+        parse_stream(streams[i], element(reader.path("streams"), i), request.spec, seed);
     check_fields(reader, i, direction, parsed.spec.variations);
     if (parsed.spec.layout.identified && direction.received_outer.bytes() > 0) {
       reader.refuse(element("streams", i) + ".most_pieces", "must be 1 behind outer headers");
@@ -269,6 +269,7 @@ TrialRequest parse_trial(const Json& params, const std::string& where) {
   spec.inspect_every =
       reader.number_or("inspect_every", dataplane::kInspectEvery, 0, kMaxInspectEvery);
   const uint64_t seed = reader.number_or("seed", 1, 0, INT64_MAX);
+  spec.exchange = parse_exchange(reader, seed);
   request.fine_delays = parse_record(reader, spec);
   const Json& directions = reader.array("directions", 1, 2);
   for (size_t i = 0; i < directions.size(); ++i) {
@@ -284,6 +285,10 @@ TrialRequest parse_trial(const Json& params, const std::string& where) {
   }
   check_survival(reader, spec);
   check_tags(reader, spec);
+  if (spec.exchange) {
+    check_exchange(reader, spec);
+    for (const auto& direction : spec.from) spec.exchange->connections += direction.frames;
+  }
   reader.finish();
   return request;
 }
@@ -306,6 +311,7 @@ Json to_json(const TrialResult& result) {
       {"shares", result.shares},
       {"one_share_because", result.one_share_because ? Json(*result.one_share_because) : Json()},
       {"directions", list_of(result.directions)},
+      {"tcp", result.exchange ? to_json(*result.exchange) : Json()},
       {"ports", list_of(result.ports)},
       {"input_queues", list_of(result.input_queues)},
       {"input_queue_drops", result.input_queue_drops},

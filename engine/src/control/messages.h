@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "control/announcement_messages.h"
+#include "control/exchange_messages.h"
 #include "control/json.h"
 #include "control/port_messages.h"
 #include "control/record_messages.h"
@@ -131,6 +132,7 @@ struct TrialResult {
   uint64_t shares = 1;                           // in which each direction's work was split
   std::optional<std::string> one_share_because;  // although ports have queues for several
   std::vector<DirectionResult> directions;
+  std::optional<ExchangeResult> exchange;
   std::vector<PortReport> ports;
   std::vector<kernel::InputQueue> input_queues;  // those where something rose
   uint64_t input_queue_drops = 0;                // of these, the tester's own

@@ -35,6 +35,7 @@ uint64_t held_bytes(const OpenPorts& open) {
 std::optional<std::string> indivisible(const dataplane::TrialSpec& spec, const OpenPorts& open) {
   if (spec.record.ipdv) return "IPDV is of frames sent in a row";
   if (spec.learn) return "four-tuples are learned by one worker";
+  if (spec.exchange) return "connections are answered by one worker a side";
   if (open.has_slow_path()) return "a port has a slow path";
   for (const Side from : dataplane::kBothSides) {
     const dataplane::DirectionSpec& direction = spec.from[index_of(from)];

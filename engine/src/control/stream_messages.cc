@@ -247,6 +247,20 @@ void parse_paths(ObjectReader& reader, ParsedStream& parsed) {
   }
 }
 
+// SYNs have a size of their own, on either side.
+void parse_syn(ObjectReader& reader, const dataplane::ExchangeSpec& exchange,
+               dataplane::StreamSpec& stream) {
+  net::FrameLayout& layout = stream.layout;
+  layout.syn = {exchange.numbers, exchange.mss};
+  if (!layout.extra.bytes.empty()) {
+    reader.refuse(layout.ip_version == 4 ? "ipv4_options" : "ipv6_headers", "does not go with tcp");
+  }
+  const uint32_t size = net::syn_frame_size(layout.ip_version);
+  if (stream.frame_sizes != std::vector{size}) {
+    reader.refuse("frame_sizes", "must be that of a SYN, " + std::to_string(size));
+  }
+}
+
 net::FollowingBits parse_following(const Json& json, const std::string& where) {
   constexpr NamesOf<bool, 2> kOf = {{{"dst_ip", false}, {"dst_port", true}}};
   ObjectReader reader(json, where);
@@ -276,15 +290,15 @@ std::optional<net::ReceivedEnd> parse_received_end(ObjectReader& stream) {
 
 }  // namespace
 
-ParsedStream parse_stream(const Json& json, const std::string& where, uint16_t trial_id,
-                          uint64_t seed) {
+ParsedStream parse_stream(const Json& json, const std::string& where,
+                          const dataplane::TrialSpec& trial, uint64_t seed) {
   ObjectReader reader(json, where);
   ParsedStream parsed;
   dataplane::StreamSpec& stream = parsed.spec;
   net::FrameLayout& layout = stream.layout;
   stream.id = static_cast<uint8_t>(reader.number("id", 0, 255));
   const uint8_t flags = reader.name_or("name", "foreground", kStreamNames);
-  stream.tag = {trial_id, stream.id, flags};
+  stream.tag = {trial.trial_id, stream.id, flags};
   layout.ip_version = reader.ip_version("ip_version");
   layout.extra = parse_extra_headers(reader, layout.ip_version);
   const auto least = net::minimum_frame_size(layout.ip_version) + layout.extra.bytes.size();
@@ -295,6 +309,7 @@ ParsedStream parse_stream(const Json& json, const std::string& where, uint16_t t
     reader.refuse("received_frame_sizes", "must have one size for each of frame_sizes");
   }
   layout.frame_size = stream.frame_sizes[0];
+  if (trial.exchange) parse_syn(reader, *trial.exchange, stream);
   layout.src_ip = parse_ip_of(reader, "src_ip", layout.ip_version);
   layout.dst_ip = parse_ip_of(reader, "dst_ip", layout.ip_version);
   parsed.addressing.push_back(parse_addressing(reader));

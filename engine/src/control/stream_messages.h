@@ -13,9 +13,10 @@ struct ParsedStream {
   std::vector<PathAddressing> addressing;  // of each path
 };
 
-// `seed` is the trial's; the stream's draws are keyed by it and the stream's id.
-ParsedStream parse_stream(const Json& json, const std::string& where, uint16_t trial_id,
-                          uint64_t seed);
+// `trial`: whose it is, its id and `exchange` known. The stream's draws are keyed by the trial's
+// `seed` and the stream's id.
+ParsedStream parse_stream(const Json& json, const std::string& where,
+                          const dataplane::TrialSpec& trial, uint64_t seed);
 
 // Refuses an enumeration that `frames` frames would exhaust.
 void check_enumeration(const dataplane::StreamSpec& stream, uint64_t frames,

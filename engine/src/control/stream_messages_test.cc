@@ -31,7 +31,9 @@ Json variation(const char* field, int width, uint64_t min, uint64_t max) {
 
 ParsedStream parse(const Json& stream, uint64_t seed = 1) {
   // By way of text, as from the socket: a number there is unsigned, a literal here is not.
-  return parse_stream(Json::parse(stream.dump()), "streams[0]", 41, seed);
+  dataplane::TrialSpec trial;
+  trial.trial_id = 41;
+  return parse_stream(Json::parse(stream.dump()), "streams[0]", trial, seed);
 }
 
 TEST(ParseStream, GivesEveryKeyItsDefault) {

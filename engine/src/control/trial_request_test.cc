@@ -307,5 +307,39 @@ TEST(FramesPreview, IsReadAsTheGoldenRequestSays) {
   EXPECT_EQ(params.trial.order, std::vector{Side::kLeft});
 }
 
+TEST(TrialRunParams, OfConnectionsSendSyns) {
+  const TrialRequest request = parse_trial(golden_params("trial.run-tcp"));
+  const dataplane::TrialSpec& spec = request.spec;
+  ASSERT_TRUE(spec.exchange);
+  EXPECT_EQ(spec.exchange->end, dataplane::ConnectionEnd::kClosed);
+  EXPECT_EQ(spec.exchange->mss, 1400);
+  EXPECT_EQ(spec.exchange->object_bytes, 100U);
+  EXPECT_EQ(spec.exchange->connections, 1000U);
+  const net::FrameLayout& layout = spec.from[0].streams[0].layout;
+  ASSERT_TRUE(layout.syn);
+  EXPECT_EQ(layout.syn->numbers, spec.exchange->numbers);
+  EXPECT_EQ(layout.syn->mss, 1400);
+}
+
+TEST(TrialRunParams, OfConnectionsRefuseWhatTheyHaveNot) {
+  const auto refused = [](const char* path, const Json& value) {
+    Json params = golden_params("trial.run-tcp");
+    params[Json::json_pointer(path)] = value;
+    EXPECT_THROW(parse_trial(params), ProtocolError) << path;
+  };
+  refused("/tcp/until", "never");
+  refused("/tcp/mss", 535);
+  refused("/tcp/object_bytes", 1400);
+  refused("/tcp/object", 3);
+  refused("/directions/0/streams/0/frame_sizes", Json{64});
+  refused("/directions/0/streams/0/ipv4_options", Json{"nop"});
+  refused("/record/survival_blocks", 4);
+  Json both = golden_params("trial.run-tcp");
+  both["directions"].push_back(both["directions"][0]);
+  both["directions"][1]["name"] = "reverse";
+  both["directions"][1]["streams"][0]["id"] = 9;
+  EXPECT_THROW(parse_trial(both), ProtocolError);
+}
+
 }  // namespace
 }  // namespace dutperf::control

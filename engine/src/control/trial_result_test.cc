@@ -502,5 +502,50 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAnInvalidTrialSays) {
   EXPECT_EQ(golden_result("trial.run-invalid"), to_json(result));
 }
 
+TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfConnectionsSays) {
+  TrialResult result;
+  result.trial_id = 42;
+  ExchangeResult& exchange = result.exchange.emplace();
+  const uint64_t sent[] = {1000, 1000, 999, 999, 999, 998, 998, 998};
+  const uint64_t received[] = {1000, 999, 999, 999, 998, 998, 998, 998};
+  for (size_t step = 0; step < dataplane::kSteps; ++step) {
+    exchange.segments[step] = {sent[step], received[step], step == 2 ? 2U : 0U};
+  }
+  dataplane::ExchangeReport& initiator = exchange.ends[0];
+  initiator.resets = 1;
+  initiator.unknown = 2;
+  initiator.without_stamp = 3;
+  for (int i = 0; i < 999; ++i) initiator.opening_ns.record(64);
+  dataplane::ExchangeReport& responder = exchange.ends[1];
+  responder.wrong = 4;
+  responder.damaged = 5;
+  responder.renumbered = 6;
+  responder.without_stamp = 7;
+  responder.not_sent = 8;
+  measure::TrialFacts facts;
+  facts.exchange = facts_of(exchange, {});
+  result.verdict = measure::judge(facts);
+  result.total_ns = 3'101'900'400;
+  result.overhead_ns = 12'345;
+  EXPECT_EQ(golden_result("trial.run-tcp"), to_json(result));
+}
+
+// What a stall of the tester may have cost makes the trial invalid, and no more than that.
+TEST(TrialRunResult, SegmentsThatAStallMayHaveCostAreNotTheDevices) {
+  ExchangeResult exchange;
+  exchange.segments[0] = {1000, 1000, 0};
+  exchange.segments[1] = {1000, 930, 0};
+  const auto verdict_beside = [&](std::vector<measure::Shadow> shadows) {
+    measure::TrialFacts facts;
+    facts.exchange = facts_of(exchange, shadows);
+    return measure::judge(facts).kind;
+  };
+  EXPECT_EQ(verdict_beside({}), measure::VerdictKind::kFail);
+  EXPECT_EQ(verdict_beside({{0, 10, true, true, 9}}), measure::VerdictKind::kFail);
+  EXPECT_EQ(verdict_beside({{0, 10, true, true, 10}}), measure::VerdictKind::kInvalid);
+  EXPECT_EQ(verdict_beside({{0, 10, true, true, UINT64_MAX}}), measure::VerdictKind::kInvalid);
+  EXPECT_EQ(verdict_beside({{0, 10, false, false, 10}}), measure::VerdictKind::kFail);
+}
+
 }  // namespace
 }  // namespace dutperf::control

@@ -61,6 +61,7 @@ void PortArrivals::add(const PortArrivals& other) {
   unclaimed_lost += other.unclaimed_lost;
   handed_over += other.handed_over;
   not_taken_over += other.not_taken_over;
+  segments += other.segments;
 }
 
 Receiver::Receiver(const TrialSpec& spec, Side side, Share share,
@@ -84,6 +85,7 @@ Receiver::Receiver(const TrialSpec& spec, Side side, Share share,
       owners_(share.of),
       hand_over_(hand_over),
       clock_(clock),
+      load_(spec.from[index_of(other(side))].load()),
       uninspected_(spec.inspect_every > 0 ? 0 : UINT64_MAX),
       shadows_(stalls, share.frames_among(spec.from[index_of(other(side))].frames),
                share.part_of(spec.from[index_of(other(side))].rate_fps),
@@ -176,7 +178,9 @@ uint32_t Receiver::receive_burst(Input& input, uint16_t queue) noexcept {
   for (uint32_t i = 0; i < count; ++i) dpdk::prefetch_frame(mbufs[i]);
   const Times times{drained_tsc, polled_tsc, received_tsc, received_tsc,
                     clock_.to_ns(received_tsc - start_tsc_)};
-  if (input.clock) [[unlikely]] {
+  if (exchange_ != nullptr) [[unlikely]] {
+    take_segments(input, queue, mbufs, count, times);
+  } else if (input.clock) [[unlikely]] {
     take_stamped<kBefore>(input, queue, mbufs, count, times);
   } else {
     take<kBefore>(input, queue, mbufs, count, times);
@@ -257,6 +261,53 @@ template <Receiver::Before kBefore>
   dpdk::free_frames(mbufs, kept);
 }
 
+[[gnu::noinline]] void Receiver::take_segments(Input& input, uint16_t queue, dpdk::Mbuf** mbufs,
+                                               uint32_t count, const Times& times) noexcept {
+  Burst burst;
+  uint32_t kept = 0;  // mbufs to free
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint8_t* const frame = dpdk::frame_of(mbufs[i]);
+    const size_t size = dpdk::size_of(mbufs[i]);
+    const bool is_tagged = size > vlan_.bytes() && vlan_.stand_in(frame, size);
+    const std::optional<net::Segment> segment =
+        is_tagged ? net::segment_in(frame + vlan_.bytes(), size - vlan_.bytes()) : std::nullopt;
+    const bool is_taken =
+        segment ? take_segment(mbufs[i], *segment, input, burst, times)
+                : take_aside(mbufs[i], net::classify_behind(vlan_, frame, size), input);
+    if (!is_taken) mbufs[kept++] = mbufs[i];
+  }
+  if (burst.count[0] > 0) silence_.hear(times.received_ns);
+  record(burst, times, queue);
+  dpdk::free_frames(mbufs, kept);
+  exchange_->send();
+}
+
+// SYNs are the trial's frames; all else is accounted for by the exchange.
+bool Receiver::take_segment(dpdk::Mbuf* mbuf, const net::Segment& segment, Input& input,
+                            Burst& burst, const Times& times) noexcept {
+  const uint8_t* const frame = dpdk::frame_of(mbuf) + vlan_.bytes();
+  if (verify_checksums_ && !net::checksums_hold(frame, segment)) {
+    ++exchange_->report().damaged;
+    return false;
+  }
+  const bool opens = segment.has(net::kTcpSyn) && !segment.has(net::kTcpAck);
+  if (opens && !exchange_->is_initiator()) {
+    if (const std::optional<uint64_t> connection = exchange_->opened_by(segment)) {
+      // Without a stamp it left when it was due, or later.
+      const uint64_t sent_ns =
+          segment.has_timestamps
+              ? times.received_ns -
+                    std::min(times.received_ns, net::ns_since(segment.stamp, times.received_ns))
+              : load_.due_ns(*connection);
+      const uint32_t place = burst.count[0]++;
+      burst.arrivals[0][place] = {*connection, sent_ns};
+      burst.frames[0][place] = frame;
+    }
+  }
+  ++input.arrivals.segments;
+  return exchange_->take(mbuf, vlan_.bytes(), segment, times.received_ns);
+}
+
 void Receiver::step() noexcept {
   for (Input& input : inputs_) {
     const dpdk::RxQueues& queues = input.port.queues;
@@ -265,6 +316,7 @@ void Receiver::step() noexcept {
     }
   }
   if (share_.of > 1) take_handed_over();
+  if (exchange_ != nullptr) exchange_->send();
 }
 
 void Receiver::step_of(Input& input, uint16_t queue) noexcept {

@@ -3,11 +3,11 @@
 // Classify -> account -> learn -> record -> inspect, a burst at a time. Frames that are not this
 // trial's are counted where they belong: neighbour requests are answered, another trial's frames
 // are stale, the other port's are misdirected, those with other VLAN tags, labels or outer headers
-// than the port's
-// are no frames of its network, everything else is foreign, and of that ICMP by type: it says why a
-// device does not forward. Of the rest answers to what the trial announced are kept; what remains
-// is handed on, if anybody wants it (control/slow_path.h). How a frame is damaged is looked at only
-// once it is known to be. Of those that are whole every k-th is inspected: what no checksum covers.
+// than the port's are no frames of its network, everything else is foreign, and of that ICMP by
+// type: it says why a device does not forward. Of the rest answers to what the trial announced are
+// kept; what remains is handed on, if anybody wants it (control/slow_path.h). How a frame is
+// damaged is looked at only once it is known to be. Of those that are whole every k-th is
+// inspected: what no checksum covers.
 //
 // Of several shares each has a receiver. A frame is looked at by the one that takes it from the
 // port, and recorded by the one whose share it is of (dataplane/hand_over.h).
@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "dataplane/answer_log.h"
+#include "dataplane/exchange.h"
 #include "dataplane/hand_over.h"
 #include "dataplane/learning.h"
 #include "dataplane/port_times.h"
@@ -84,6 +85,7 @@ struct PortArrivals {
   uint64_t unclaimed_lost = 0;  // its ring was full
   uint64_t handed_over = 0;     // came by another share's queue
   uint64_t not_taken_over = 0;  // of these: that share had no room for them, ours to blame
+  uint64_t segments = 0;        // of TCP, in a trial whose streams are SYNs
 
   // What came by the port's other queues.
   void add(const PortArrivals& other);
@@ -127,6 +129,8 @@ class Receiver {
   void listen_with(const std::vector<const measure::SilenceMeter*>& others) {
     silence_.listen_with(others);
   }
+  // Before the trial: TCP segments are its to answer. It outlives the receiver.
+  void answer_by(Exchange* exchange) { exchange_ = exchange; }
   // After the trial: takes what others have handed over since.
   void finish() noexcept { take_handed_over(); }
 
@@ -189,6 +193,12 @@ class Receiver {
   template <Before kBefore>
   void take(Input& input, uint16_t queue, dpdk::Mbuf** mbufs, uint32_t count,
             const Times& times) noexcept;
+  // Of a trial whose streams are SYNs.
+  void take_segments(Input& input, uint16_t queue, dpdk::Mbuf** mbufs, uint32_t count,
+                     const Times& times) noexcept;
+  // True when the buffer leaves as an answer.
+  bool take_segment(dpdk::Mbuf* mbuf, const net::Segment& segment, Input& input, Burst& burst,
+                    const Times& times) noexcept;
   // Takes them one by one, each at the time of its stamp.
   template <Before kBefore>
   void take_stamped(Input& input, uint16_t queue, dpdk::Mbuf** mbufs, uint32_t count,
@@ -258,6 +268,8 @@ class Receiver {
   const HandOver& hand_over_;
   const timing::TscClock clock_;
   std::optional<Learning> learning_;
+  Exchange* exchange_ = nullptr;
+  const timing::Load load_;  // of what comes
   uint64_t start_tsc_ = 0;
   uint64_t uninspected_;  // frames to come before the next one that is inspected
   measure::ShadowWatch shadows_;

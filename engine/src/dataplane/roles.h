@@ -25,12 +25,16 @@ inline constexpr size_t roles_of(uint64_t shares) { return 4 * shares; }
 // left receive. Of several shares each is as the one: with `shares` workers each has all of one,
 // with 2 * shares it sends and receives one direction's, with 4 * shares it does one of both.
 // REQUIRES: 1 to roles_of(shares) workers.
-inline std::vector<std::vector<Role>> assign_roles(size_t workers, uint64_t shares) {
+//
+// `by_side`: who receives on a side sends there, too, for it answers (dataplane/exchange.h): 1 or 2
+// workers a share.
+inline std::vector<std::vector<Role>> assign_roles(size_t workers, uint64_t shares,
+                                                   bool by_side = false) {
   std::vector<Role> all;
   for (uint64_t share = 0; share < shares; ++share) {
     for (const Side side : kBothSides) {
       all.push_back({Duty::kSend, side, share});
-      all.push_back({Duty::kReceive, other(side), share});
+      all.push_back({Duty::kReceive, by_side ? side : other(side), share});
     }
   }
   std::vector<std::vector<Role>> result(workers);

@@ -114,7 +114,7 @@ TrialRun::TrialRun(const TrialSpec& spec, const std::array<SideResources*, kSide
       clock_(clock, static_cast<uint32_t>(lcores.size()), active_senders(spec),
              spec.residual_wait_ns, spec.not_before_tsc),
       lcores_(lcores),
-      roles_(assign_roles(lcores.size(), spec.shares)),
+      roles_(assign_roles(lcores.size(), spec.shares, spec.exchange.has_value())),
       workers_running_(static_cast<uint32_t>(lcores.size())),
       done_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   SenderStalls stalls;
@@ -161,6 +161,11 @@ void TrialRun::prepare(Side side, const SenderStalls& stalls) {
                                    resources.recorders(i), hand_over, clock_.tsc(), stalls));
   }
   for (const auto& receiver : end.receivers) receiver->listen_with(meters_beside(side, *receiver));
+  if (!spec_.exchange) return;
+  end.exchange = std::make_unique<Exchange>(
+      *spec_.exchange, spec_.from[index_of(side)].active(), resources.ports[0]->tx[0],
+      *resources.pools(0, lanes + 1).back(), resources.lends_buffers());
+  end.receivers[0]->answer_by(end.exchange.get());
 }
 
 void TrialRun::reset_recorders(Side side) {
@@ -232,6 +237,7 @@ void TrialRun::join() {
   launched_ = false;
   for (End& end : ends_) {
     for (const auto& receiver : end.receivers) receiver->finish();
+    if (end.exchange) end.exchange->finish();
     sum_up(end);
   }
 }

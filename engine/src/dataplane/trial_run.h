@@ -56,6 +56,8 @@ class SideResources {
   // One pool of transmit buffers for each lane of each share; made when first needed. Throws
   // dpdk::SetupError.
   std::vector<dpdk::FramePool*> pools(uint64_t share, size_t lanes);
+  // Whether what comes in is in buffers of the other side's.
+  bool lends_buffers() const { return first_port_.options().driver == dpdk::Driver::kRing; }
   // What `share` has of each port.
   std::vector<SendingPort> sending(Share share) const;
   std::vector<ReceivingPort> receiving(Share share) const;
@@ -128,6 +130,10 @@ class TrialRun {
     return ends_[index_of(side)].receivers[share]->report();
   }
   uint64_t shares() const { return spec_.shares; }
+  // REQUIRES: the trial's streams are SYNs.
+  const ExchangeReport& exchange_at(Side side) const {
+    return ends_[index_of(side)].exchange->report();
+  }
   // Of a stream that arrives at `side`, of which `sent` frames left.
   const measure::StreamRecorder& finish_recorder(Side side, size_t stream, uint64_t sent);
   // A share's, complete after that.
@@ -152,6 +158,7 @@ class TrialRun {
     std::vector<std::unique_ptr<measure::StallLog>> stalls;
     std::vector<std::unique_ptr<Sender>> senders;
     std::vector<std::unique_ptr<Receiver>> receivers;
+    std::unique_ptr<Exchange> exchange;  // null: nothing is answered
     SendReport sent;
     ReceiveReport received;
     std::vector<PortArrivals> arrivals;  // by port

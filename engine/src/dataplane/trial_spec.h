@@ -15,6 +15,7 @@
 #include "net/frame.h"
 #include "net/inspection.h"
 #include "net/receiving_end.h"
+#include "net/tcp.h"
 #include "state/tuple_table.h"
 #include "timing/load.h"
 #include "vary/draw.h"
@@ -148,6 +149,21 @@ struct LearnSpec {
   std::optional<state::ExpectedSources> expected;
 };
 
+// How far connections go.
+enum class ConnectionEnd : uint8_t {
+  kOpened,    // three segments
+  kAnswered,  // a request and its response after them
+  kClosed,    // and both sides' FIN
+};
+
+struct ExchangeSpec {
+  net::SequenceNumbers numbers;
+  uint64_t connections = 0;  // at most 2^32
+  ConnectionEnd end = ConnectionEnd::kAnswered;
+  uint16_t mss = 1460;
+  uint32_t object_bytes = 64;  // of a response, behind its header; one segment has both
+};
+
 struct TrialSpec {
   uint16_t trial_id = 0;
   uint64_t duration_ns = 0;
@@ -167,8 +183,9 @@ struct TrialSpec {
   uint64_t not_before_ns = 0;   // after the start of the trial that made the table
   uint64_t not_before_tsc = 0;  // the same as a time; 0: any
   uint64_t survival_blocks = 0;
-  DirectionSpec from[kSides];  // by sending side
-  AnswerSpec answers[kSides];  // to be kept, by the side where they come in
+  std::optional<ExchangeSpec> exchange;  // the one direction that is active sends SYNs
+  DirectionSpec from[kSides];            // by sending side
+  AnswerSpec answers[kSides];            // to be kept, by the side where they come in
 
   uint64_t frames_of(Side sender, size_t stream) const {
     const DirectionSpec& direction = from[index_of(sender)];

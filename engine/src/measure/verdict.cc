@@ -271,6 +271,45 @@ void judge_loss(const TrialFacts& facts, const DirectionFacts& direction, Judge&
   }
 }
 
+uint64_t lost_segments(const ExchangeFacts& exchange) {
+  uint64_t lost = 0;
+  for (const ExchangeFacts::Segments& each : exchange.segments) {
+    lost += each.sent - std::min(each.sent, each.received);
+  }
+  return lost;
+}
+
+// Each segment is a connection's only one of its kind, so none may be missing.
+void judge_exchange(const ExchangeFacts& exchange, Judge& judge) {
+  if (exchange.not_sent > 0) {
+    judge.invalid("answers_not_sent",
+                  "the tester had no room for " + std::to_string(exchange.not_sent) +
+                      " answers of its own: the port takes fewer than come",
+                  "lower the rate, or give the tester a core for each side");
+  }
+  const uint64_t lost = lost_segments(exchange);
+  if (lost > 0 && lost <= exchange.may_be_ours) {
+    judge.invalid("sender_burst",
+                  "the " + std::to_string(lost) +
+                      " lost segments answered SYNs that left in the recovery window of a stall of "
+                      "the tester's, which may have cost them",
+                  "isolate the tester's cores; the trial is worth repeating");
+  }
+  for (const ExchangeFacts::Segments& each : exchange.segments) {
+    if (each.received >= each.sent) continue;
+    judge.fail("segments_lost", each.name + ": " + std::to_string(each.sent - each.received) +
+                                    " of " + std::to_string(each.sent) + " segments lost");
+  }
+  if (exchange.resets > 0) {
+    judge.fail("connections_reset", std::to_string(exchange.resets) + " connections were reset");
+  }
+  if (exchange.strange > 0) {
+    judge.fail("segments_strange",
+               std::to_string(exchange.strange) +
+                   " segments were damaged, or acknowledged what nobody had sent");
+  }
+}
+
 // What was lost of a trial, and on whose account.
 struct Losses {
   bool any = false;   // in some direction, more than is tolerated
@@ -366,11 +405,19 @@ Verdict judge(const TrialFacts& facts) {
     losses.any = losses.any || !tolerable(facts, direction);
     losses.sure = losses.sure || surely_lost(facts, direction);
   }
+  if (facts.exchange) {
+    uint64_t own = facts.input_queue_drops;
+    for (const PortFacts& port : facts.ports) own += own_drops(port) + port.send_drops;
+    const uint64_t lost = lost_segments(*facts.exchange);
+    losses.any = losses.any || lost > 0;
+    losses.sure = losses.sure || lost > own;
+  }
   for (const PortFacts& port : facts.ports) judge_port(port, losses, judge);
   judge_input_queues(facts, losses, judge);
   for (const DirectionFacts& direction : facts.directions) {
     if (complete) judge_loss(facts, direction, judge);
   }
+  if (complete && facts.exchange) judge_exchange(*facts.exchange, judge);
   if (facts.ended_early && judge.passes()) {
     judge.invalid("stopped_in_error",
                   "sending ended early because frames seemed lost, but they came back later",

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,20 @@ struct PortFacts {
   uint64_t neighbour_conflicts = 0;  // a next hop's MAC is another one, or an own one's is
 };
 
+// What it needs to know of connections, beside the SYNs, which are a direction's frames.
+struct ExchangeFacts {
+  struct Segments {
+    std::string name;
+    uint64_t sent = 0;
+    uint64_t received = 0;
+  };
+  std::vector<Segments> segments;
+  uint64_t not_sent = 0;  // the tester had no room for them
+  uint64_t resets = 0;
+  uint64_t strange = 0;      // came, and were none that could come
+  uint64_t may_be_ours = 0;  // so many the tester's stalls may have cost
+};
+
 struct TrialFacts {
   uint64_t duration_ns = 0;
   uint64_t frame_timeout_ns = 0;
@@ -85,6 +100,7 @@ struct TrialFacts {
   std::vector<std::string> unresolved_neighbours;  // "198.18.0.1 on port left"
   std::vector<DirectionFacts> directions;
   std::vector<PortFacts> ports;
+  std::optional<ExchangeFacts> exchange;
   uint64_t input_queue_drops = 0;  // of the tester's machine, at whichever port
 };
 

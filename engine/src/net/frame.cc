@@ -29,7 +29,7 @@ void write_ipv4(const FrameLayout& layout, uint16_t datagram_bytes, uint8_t* ip)
   header->total_length = static_cast<uint16_t>(header_bytes + datagram_bytes);
   header->flags_fragment = layout.df ? kDontFragment : 0;
   header->ttl = layout.ttl;
-  header->protocol = kProtocolUdp;
+  header->protocol = layout.syn ? kProtocolTcp : kProtocolUdp;
   std::memcpy(header->src, layout.src_ip.bytes.data(), 4);
   std::memcpy(header->dst, layout.dst_ip.bytes.data(), 4);
   header->checksum = finish(sum_words(ip, header_bytes));
@@ -39,7 +39,7 @@ void write_ipv6(const FrameLayout& layout, uint16_t datagram_bytes, uint8_t* ip)
   auto* header = reinterpret_cast<Ipv6Header*>(ip);
   header->version_class_flow = (6U << 28) | (uint32_t{layout.dscp} << 22) | layout.flow_label;
   header->payload_length = static_cast<uint16_t>(layout.extra.bytes.size() + datagram_bytes);
-  header->next_header = layout.extra.first_protocol;
+  header->next_header = layout.syn ? kProtocolTcp : layout.extra.first_protocol;
   header->hop_limit = layout.ttl;
   std::memcpy(header->src, layout.src_ip.bytes.data(), 16);
   std::memcpy(header->dst, layout.dst_ip.bytes.data(), 16);
@@ -79,7 +79,6 @@ FrameTemplate::FrameTemplate(const FrameLayout& layout, const TagIdentity& tag)
                                                      layout.extra.bytes.size())),
       tag_offset_(static_cast<uint32_t>(bytes_.size() - sizeof(WireTag))),
       tag_is_odd_((tag_offset_ - udp_offset_) % 2 != 0) {
-  const size_t payload_offset = udp_offset_ + sizeof(UdpHeader);
   const auto datagram_bytes = static_cast<uint16_t>(bytes_.size() - udp_offset_);
 
   uint8_t* frame = bytes_.data();
@@ -104,20 +103,30 @@ FrameTemplate::FrameTemplate(const FrameLayout& layout, const TagIdentity& tag)
     reinterpret_cast<MobilityHeader*>(frame + offset)->checksum =
         mobility_checksum(frame + ip_offset_, frame + offset);
   }
+  if (layout.syn) {
+    write_syn(frame + udp_offset_, layout.src_port, layout.dst_port, layout.syn->mss);
+    udp_sum_ = tcp_sum(layout.ip_version, frame + ip_offset_, frame + udp_offset_, datagram_bytes);
+    return;
+  }
+  write_udp(layout, tag);
+  udp_sum_ =
+      net::udp_sum(layout.ip_version, frame + ip_offset_, frame + udp_offset_, datagram_bytes);
+  reinterpret_cast<UdpHeader*>(frame + udp_offset_)->checksum = finish_udp(udp_sum_);
+}
+
+void FrameTemplate::write_udp(const FrameLayout& layout, const TagIdentity& tag) {
+  uint8_t* const frame = bytes_.data();
+  const size_t payload_offset = udp_offset_ + sizeof(UdpHeader);
   auto* udp = reinterpret_cast<UdpHeader*>(frame + udp_offset_);
   udp->src_port = layout.src_port;
   udp->dst_port = layout.dst_port;
-  udp->length = datagram_bytes;
+  udp->length = static_cast<uint16_t>(bytes_.size() - udp_offset_);
   write_payload(frame + payload_offset, tag_offset_ - payload_offset);
   auto* wire_tag = reinterpret_cast<WireTag*>(frame + tag_offset_);
   wire_tag->magic = kTagMagic;
   wire_tag->trial = tag.trial;
   wire_tag->stream = tag.stream;
   wire_tag->flags = tag.flags;
-
-  udp_sum_ =
-      net::udp_sum(layout.ip_version, frame + ip_offset_, frame + udp_offset_, datagram_bytes);
-  udp->checksum = finish_udp(udp_sum_);
 }
 
 }  // namespace dutperf::net

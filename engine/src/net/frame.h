@@ -1,9 +1,11 @@
-// Test frames: RFC 2544 C.2.6.4 (IPv4) and its IPv6 analogue, ending in the wire tag.
+// Test frames: RFC 2544 C.2.6.4 (IPv4) and its IPv6 analogue, ending in the wire tag. Or SYNs of
+// TCP, which have a sequence number and timestamps in its place (net/tcp.h).
 //
 // A FrameTemplate is built once per stream; vary/frame_writer.h makes frames out of it.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "net/address.h"
@@ -13,9 +15,17 @@
 #include "net/extra_headers.h"
 #include "net/headers.h"
 #include "net/mpls.h"
+#include "net/tcp.h"
 #include "net/vlan.h"
 
 namespace dutperf::net {
+
+struct SynLayout {
+  SequenceNumbers numbers;
+  uint16_t mss = 1460;
+
+  bool operator==(const SynLayout&) const = default;
+};
 
 // What one stream's frames look like. Sizes include the FCS, and neither VLAN tags, MPLS labels nor
 // outer headers: what a frame has of these makes it longer (IEEE 802.3ac, RFC 5695 4.1.5).
@@ -38,7 +48,8 @@ struct FrameLayout {
   // IPv4: frames have identifications, the low 16 bits of their sequence numbers, so that pieces of
   // one can be told from those of another (RFC 791 2.3). Without it is 0 (RFC 6864 4.1).
   bool identified = false;
-  ExtraHeaders extra;  // between the IP header and UDP; part of the frame's size
+  ExtraHeaders extra;            // between the IP header and UDP; part of the frame's size
+  std::optional<SynLayout> syn;  // in place of UDP; of a size of its own, without extra headers
 
   bool operator==(const FrameLayout&) const = default;
 };
@@ -65,10 +76,16 @@ constexpr uint32_t minimum_frame_size(int ip_version) {
 }
 static_assert(minimum_frame_size(4) == 64 && minimum_frame_size(6) == 84);
 
+constexpr uint32_t syn_frame_size(int ip_version) {
+  return static_cast<uint32_t>(sizeof(EthernetHeader) + ip_header_bytes(ip_version) + kSynBytes +
+                               kFcsBytes);
+}
+static_assert(syn_frame_size(4) == 74 && syn_frame_size(6) == 94);
+
 class FrameTemplate {
  public:
-  // REQUIRES: layout.frame_size >= minimum_frame_size(layout.ip_version) and the extra headers,
-  // addresses of that version.
+  // REQUIRES: layout.frame_size >= minimum_frame_size(layout.ip_version) and the extra headers, or
+  // that of SYNs; addresses of that version.
   FrameTemplate(const FrameLayout& layout, const TagIdentity& tag);
 
   // The frame without FCS, its VLAN tags, labels and outer headers in it, with sequence number and
@@ -80,18 +97,20 @@ class FrameTemplate {
   // Of the outer IP header, and from there to its UDP header (0: it has none).
   uint32_t outer_offset() const { return ip_offset_ - outer_bytes_; }
   uint32_t outer_udp_offset() const { return outer_udp_offset_; }
-  uint32_t udp_offset() const { return udp_offset_; }
+  uint32_t udp_offset() const { return udp_offset_; }  // or TCP's
   uint32_t tag_offset() const { return tag_offset_; }
   // The tag lies at an odd offset in the datagram: its words count byte-swapped in the checksum.
   bool tag_is_odd() const { return tag_is_odd_; }
   // Mobility headers, whose checksums change with the addresses.
   const std::vector<uint32_t>& mobility_offsets() const { return mobility_offsets_; }
 
-  // What the checksums cover, as unfolded sums with the checksum fields zero.
+  // What the checksums cover, as unfolded sums with the checksum fields zero; UDP's or TCP's.
   uint64_t udp_sum() const { return udp_sum_; }
   uint64_t ipv4_sum() const { return ipv4_sum_; }
 
  private:
+  void write_udp(const FrameLayout& layout, const TagIdentity& tag);
+
   std::vector<uint8_t> bytes_;
   std::vector<uint32_t> mobility_offsets_;
   uint64_t udp_sum_ = 0;

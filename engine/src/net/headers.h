@@ -18,6 +18,7 @@ inline constexpr uint16_t kEtherTypeIpv6 = 0x86dd;
 inline constexpr uint16_t kEtherTypeVlan = 0x8100;         // IEEE 802.1Q
 inline constexpr uint16_t kEtherTypeServiceVlan = 0x88a8;  // IEEE 802.1ad
 inline constexpr uint8_t kProtocolIcmp = 1;
+inline constexpr uint8_t kProtocolTcp = 6;
 inline constexpr uint8_t kProtocolUdp = 17;
 inline constexpr uint8_t kProtocolIcmpv6 = 58;
 inline constexpr uint8_t kIpv6HopByHop = 0;
@@ -86,6 +87,44 @@ struct UdpHeader {
   Be16 checksum;
 };
 static_assert(sizeof(UdpHeader) == 8);
+
+// RFC 9293 3.1, without options.
+struct TcpHeader {
+  Be16 src_port;
+  Be16 dst_port;
+  Be32 sequence;
+  Be32 acknowledgment;
+  uint8_t data_offset;  // length in units of 4 bytes, in the upper half
+  uint8_t flags;
+  Be16 window;
+  Be16 checksum;
+  Be16 urgent;
+};
+static_assert(sizeof(TcpHeader) == 20);
+
+inline constexpr uint8_t kTcpFin = 0x01;
+inline constexpr uint8_t kTcpSyn = 0x02;
+inline constexpr uint8_t kTcpRst = 0x04;
+inline constexpr uint8_t kTcpPsh = 0x08;
+inline constexpr uint8_t kTcpAck = 0x10;
+
+// The option of RFC 9293 3.7.1.
+struct TcpMss {
+  uint8_t kind;
+  uint8_t length;
+  Be16 bytes;
+};
+static_assert(sizeof(TcpMss) == 4);
+inline constexpr uint8_t kTcpMssKind = 2;
+
+// The option of RFC 7323 3.2, behind two of no operation, as its appendix A would have it.
+struct TcpTimestamps {
+  Be32 kind;  // and length, and what stands before
+  Be32 value;
+  Be32 echo;
+};
+static_assert(sizeof(TcpTimestamps) == 12);
+inline constexpr uint32_t kTcpTimestampsKind = 0x0101080a;
 
 // RFC 2784 2.1, without its optional fields.
 struct GreHeader {

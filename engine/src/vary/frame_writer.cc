@@ -116,6 +116,7 @@ FrameWriter::FrameWriter(const net::FrameLayout& layout, const net::TagIdentity&
       order_(variations.order),
       combinations_(variations.combinations()),
       identified_(layout.identified),
+      syns_(layout.syn ? std::optional(layout.syn->numbers) : std::nullopt),
       udp_base_(template_.udp_sum()),
       ipv4_base_(template_.ipv4_sum()) {
   window_at(kUdp, layout.ip_version);
@@ -463,9 +464,17 @@ void FrameWriter::compose(const Lanes& sequences, uint32_t count, uint64_t stamp
   }
   fill_windows(sequences, burst);
   if (addresses_vary_) sum_addresses(burst);
-  lanes::finish(sequences, stamp_ns, template_.tag_is_odd(), udp_base_,
-                addresses_vary_ ? burst.address_sums_ : kNoSums,
-                ports_vary_ ? burst.windows_[kUdp] : fixed_ports_, burst.udps_, burst.tags_, count);
+  const Lanes& sums = addresses_vary_ ? burst.address_sums_ : kNoSums;
+  const Lanes& ports = ports_vary_ ? burst.windows_[kUdp] : fixed_ports_;
+  if (syns_) {
+    const uint32_t stamp = net::tcp_stamp(stamp_ns);
+    burst.stamp_low_ = net::byte_swap(stamp);
+    lanes::finish_syn(sequences, syns_->factor, syns_->first, stamp, udp_base_, sums, ports,
+                      burst.udps_, burst.tags_, count);
+  } else {
+    lanes::finish(sequences, stamp_ns, template_.tag_is_odd(), udp_base_, sums, ports, burst.udps_,
+                  burst.tags_, count);
+  }
   if (!ipv4_addresses_vary_) return;
   lanes::finish_ipv4(ipv4_base_, burst.address_sums_, burst.windows_[ipv4_addresses_],
                      burst.ipv4_checksums_, burst.ipv4_addresses_, count);
@@ -493,6 +502,27 @@ void FrameWriter::store_frames(const Burst& burst, uint8_t* const* buffers,
     std::memcpy(buffer + udp, &burst.udps_.lane[i], 8);
     std::memcpy(buffer + tag_high, &burst.tags_.lane[i], 8);
     std::memcpy(buffer + tag_low, &stamp_low, 4);
+  }
+}
+
+template <bool kIpv4AddressesVary>
+void FrameWriter::store_syns(const Burst& burst, uint8_t* const* buffers,
+                             uint32_t lead) const noexcept {
+  const uint32_t ipv4_checksum = lead + template_.ip_offset() + offsetof(net::Ipv4Header, checksum);
+  const uint32_t ipv4_addresses = lead + template_.ip_offset() + offsetof(net::Ipv4Header, src);
+  const uint32_t tcp = lead + windows_[kUdp].offset;
+  const uint32_t checksum = tcp + offsetof(net::TcpHeader, checksum);
+  const uint32_t stamp = tcp + sizeof(net::TcpHeader) + offsetof(net::SynOptions, timestamps) +
+                         offsetof(net::TcpTimestamps, value);
+  for (uint32_t i = 0; i < burst.count_; ++i) {
+    uint8_t* const buffer = buffers[i];
+    if constexpr (kIpv4AddressesVary) {
+      std::memcpy(buffer + ipv4_checksum, &burst.ipv4_checksums_.lane[i], 2);
+      std::memcpy(buffer + ipv4_addresses, &burst.ipv4_addresses_.lane[i], 8);
+    }
+    std::memcpy(buffer + tcp, &burst.udps_.lane[i], 8);
+    std::memcpy(buffer + checksum, &burst.tags_.lane[i], 2);
+    std::memcpy(buffer + stamp, &burst.stamp_low_, 4);
   }
 }
 
@@ -534,8 +564,10 @@ void FrameWriter::store(const Burst& burst, uint8_t* const* buffers, uint32_t le
                                      burst.windows_[i]);
     }
   }
-  const auto store_rest =
-      ipv4_addresses_vary_ ? &FrameWriter::store_frames<true> : &FrameWriter::store_frames<false>;
+  const auto store_rest = syns_ ? (ipv4_addresses_vary_ ? &FrameWriter::store_syns<true>
+                                                        : &FrameWriter::store_syns<false>)
+                                : (ipv4_addresses_vary_ ? &FrameWriter::store_frames<true>
+                                                        : &FrameWriter::store_frames<false>);
   (this->*store_rest)(burst, buffers, lead);
   if (identified_) identify(burst, buffers, lead);
   if (addresses_vary_) sum_mobility(burst, buffers, lead);

@@ -127,6 +127,8 @@ class FrameWriter {
   void sum_mobility(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
   void identify(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
   template <bool kIpv4AddressesVary>
+  void store_syns(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
+  template <bool kIpv4AddressesVary>
   void store_frames(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
 
   Lanes fixed_ports_;  // the UDP headers of a burst when no port varies
@@ -149,7 +151,8 @@ class FrameWriter {
   bool addresses_vary_ = false;
   bool ipv4_addresses_vary_ = false;
   bool identified_ = false;
-  uint32_t ipv4_addresses_ = 0;  // their window
+  std::optional<net::SequenceNumbers> syns_;  // the frames are SYNs with these
+  uint32_t ipv4_addresses_ = 0;               // their window
   uint64_t udp_base_;  // the template's sums without the ports and the windows of addresses
   uint64_t ipv4_base_;
 };
@@ -168,9 +171,9 @@ class FrameWriter::Burst {
 
   uint32_t count_ = 0;
   uint32_t unlearned_ = 0;
-  uint32_t stamp_low_ = 0;  // here and below: as on the wire
-  Lanes udps_;              // UDP headers
-  Lanes tags_;              // sequence numbers and upper stamps
+  uint32_t stamp_low_ = 0;  // here and below: as on the wire; of SYNs all of it
+  Lanes udps_;              // UDP headers; of SYNs ports and sequence numbers
+  Lanes tags_;              // sequence numbers and upper stamps; of SYNs checksums
   std::array<uint16_t, kMaxBurst> ids_;
   Lanes ipv4_checksums_;
   Lanes ipv4_addresses_;

@@ -59,6 +59,50 @@ TEST_P(FrameWriterTwin, WritesTheSameFrames) {
 
 INSTANTIATE_TEST_SUITE_P(RandomStreams, FrameWriterTwin, ::testing::Range<uint64_t>(0, 8));
 
+// A SYN has the four-tuple that the UDP frame of its number would have; all else is its own.
+TEST_P(FrameWriterTwin, SynsHaveTheFourTuplesOfUdpFrames) {
+  Random random(GetParam() + 100);
+  for (int i = 0; i < 100; ++i) {
+    net::FrameLayout udp = random.layout();
+    udp.extra = {};
+    udp.labels = {};
+    udp.outer = {};
+    udp.identified = false;
+    udp.frame_size = 200;
+    net::FrameLayout syn = udp;
+    const net::SequenceNumbers numbers(random.up_to_48_bits());
+    syn.frame_size = net::syn_frame_size(udp.ip_version);
+    syn.syn = net::SynLayout{numbers, 1400};
+    const Variations variations = random.variations(udp);
+    const bool ends = enumerates(variations) && variations.order == Order::kRandom;
+    const uint64_t frames = ends ? variations.combinations() : kMax48 + 1;
+    Stream of_udp(udp, variations);
+    Stream of_syn(syn, variations);
+    std::vector<uint64_t> sequences(1 + random.below(kMaxBurst));
+    for (uint64_t& number : sequences) number = (random.up_to_48_bits() & 0xffffffff) % frames;
+    const uint64_t stamp_ns = random.up_to_48_bits();
+    const std::vector<Bytes> expected = of_udp.write(sequences, stamp_ns);
+    const std::vector<Bytes> written = of_syn.write(sequences, stamp_ns);
+    const size_t tags = udp.vlan.bytes();
+    for (size_t k = 0; k < written.size(); ++k) {
+      const auto segment = net::segment_in(written[k].data() + tags, written[k].size() - tags);
+      ASSERT_TRUE(segment);
+      EXPECT_TRUE(net::checksums_hold(written[k].data() + tags, *segment));
+      EXPECT_EQ(segment->flags, net::kTcpSyn);
+      EXPECT_EQ(segment->sequence, numbers.of(sequences[k]));
+      EXPECT_EQ(segment->stamp, net::tcp_stamp(stamp_ns));
+      EXPECT_EQ(segment->echo, 0U);
+      const size_t addresses = tags + 14 + (udp.ip_version == 4 ? 12 : 8);
+      const size_t ports_end = tags + 14 + segment->ip_headers + 4;
+      EXPECT_TRUE(std::equal(written[k].begin() + static_cast<long>(addresses),
+                             written[k].begin() + static_cast<long>(ports_end),
+                             expected[k].begin() + static_cast<long>(addresses)));
+      EXPECT_TRUE(std::equal(written[k].begin(), written[k].begin() + static_cast<long>(tags + 12),
+                             expected[k].begin()));
+    }
+  }
+}
+
 constexpr net::VlanTag kTwoTags[] = {{0x88a8, 1365, 5}, {0x8100, 100, 1}};
 
 const net::TunnelEnds kVxlan = {net::Tunnel::kVxlan, *net::IpAddress::parse("2001:2::2"),

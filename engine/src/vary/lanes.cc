@@ -260,6 +260,22 @@ void finish(const Lanes& sequences, uint64_t stamp_ns, bool tag_is_odd, uint64_t
   }
 }
 
+FOR_EACH_CPU
+void finish_syn(const Lanes& numbers, uint32_t factor, uint32_t first, uint32_t stamp,
+                uint64_t base, const Lanes& sums, const Lanes& ports, Lanes& heads,
+                Lanes& checksums, uint32_t count) {
+  const uint32_t n = padded(count);
+  const uint64_t burst_base = base + stamp;
+  for (uint32_t i = 0; i < n; ++i) {
+    const uint64_t number = numbers.lane[i] & 0xffffffff;
+    const uint64_t sequence = (number * factor + first) & 0xffffffff;
+    const uint64_t both = ports.lane[i] >> 32;
+    heads.lane[i] = net::byte_swap(both << 32 | sequence);
+    const uint64_t sum = nearly_folded(burst_base + sums.lane[i] + both + sequence);
+    checksums.lane[i] = net::byte_swap(~(sum + (sum >> 16)) & 0xffff) >> 48;
+  }
+}
+
 namespace {
 
 // An entry's ports, source first in memory, as the UDP header's first words: destination first.

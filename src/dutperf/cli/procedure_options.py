@@ -44,6 +44,7 @@ from dutperf.model.ports import FlowsBy
 from dutperf.model.specs import SPECS, EstablishmentKeys, ProcedureSpec
 from dutperf.model.stateful_keys import ResponderOrder
 from dutperf.model.traffic import PortPattern, Routes
+from dutperf.protocol.trial_messages import ConnectionEnd
 
 # How keys of a procedure are given on the command line: one option for each.
 #
@@ -158,6 +159,9 @@ FLAGS: dict[str, Flag] = {
     "early_stop": Flag("--early-stop/--no-early-stop", bool),
     "lag_limit_ms": Flag("--lag-limit", str, "MS", _number),
     "burst_limit": Flag("--burst-limit", str, "FRAMES", _whole),
+    "until": Flag("--until", ConnectionEnd, "STEP"),
+    "object_bytes": Flag("--object-bytes", str, "N", _whole),
+    "mss": Flag("--mss", str, "N", _whole),
     "stateful": Flag("--stateful", bool, read=lambda _given: {}),
     "stateful.connections": Flag("--connections", list[str], "N", _wholes),
     "stateful.phase1_rate": Flag("--phase1-rate", str, "RATE", _whole),
@@ -260,6 +264,7 @@ def with_procedure_options(
     keys = [key for key in FLAGS if _field(key, procedure)]
     if issubclass(SPECS[procedure], EstablishmentKeys):
         keys = [k for k in keys if not k.startswith(_STATELESS) and k != _STATEFUL]
+    keys = [key for key in keys if not key.startswith(SPECS[procedure].without)]
     if not SPECS[procedure].takes_bursts:
         keys = [key for key in keys if key not in _OF_TIMES]
     if not SPECS[procedure].takes_beside:

@@ -32,6 +32,7 @@ from dutperf.config.sizes import (
     most_header_bytes,
     smallest_size,
     standard_sizes,
+    syn_size,
 )
 from dutperf.config.testbed import CORES, Testbed
 from dutperf.errors import InputError
@@ -472,6 +473,8 @@ def _sizes(
 ) -> list[list[int]]:
     """The sizes of each cell: one, or the sequence of an IMIX."""
     versions = frame_versions(ip, traffic)
+    if spec.tcp:
+        return [[syn_size(versions)]]
     mtu = largest_mtu(testbed, traffic, spec.direction)
     if traffic.imix:
         return [traffic.imix.frame_sizes(mtu, ipv6=6 in versions)]

@@ -32,6 +32,8 @@ from dutperf.protocol.base import PREAMBLE_AND_GAP_BYTES, IpVersion, Side, heade
 from dutperf.protocol.stream_messages import minimum_frame_size
 
 HEADER_DIFFERENCE_BYTES = 20
+_SYN_LONGER_BYTES = 10
+"""TCP with MSS and timestamps has 36 bytes, UDP with the tag 26."""
 _SIDES: tuple[Side, Side] = ("left", "right")
 
 
@@ -66,6 +68,11 @@ def smallest_size(versions: set[IpVersion], header_bytes: int = 0) -> int:
     ``header_bytes``: see ``most_header_bytes``.
     """
     return max(minimum_frame_size(version) for version in versions) + header_bytes
+
+
+def syn_size(versions: set[IpVersion]) -> int:
+    """That of a SYN with its options, as the engine sends it (engine/src/net/tcp.h)."""
+    return smallest_size(versions) + _SYN_LONGER_BYTES
 
 
 def most_header_bytes(traffic: Traffic, ip: IpVersions) -> int:

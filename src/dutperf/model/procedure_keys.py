@@ -33,6 +33,7 @@ from dutperf.model.loads import LossCriterion, RateReference
 from dutperf.model.ports import FlowCount
 from dutperf.model.stateful_keys import ConnectionKeys, Phase2Keys
 from dutperf.model.traffic import Traffic
+from dutperf.protocol.trial_messages import Tcp
 
 Direction = Literal["both", "forward", "reverse"]
 Seconds = Annotated[float, Field(ge=0, le=86400)]
@@ -61,6 +62,8 @@ class ProcedureKeys(Strict):
     """Whether its loads may be sent in bursts (RFC 2544 21)."""
     takes_beside: ClassVar[bool] = False
     """Whether frames may be beside its stream (RFC 2544 11.1, RFC 5180 5.3)."""
+    without: ClassVar[tuple[str, ...]] = ()
+    """Keys that it has like others, and no use for; ``traffic.imix``."""
     is_one_way: ClassVar[bool] = False
     """Whether its RFC asks for frames in one direction alone."""
 
@@ -166,6 +169,11 @@ class ProcedureKeys(Strict):
     def loss_criterion(self) -> LossCriterion:
         """By what its trials are judged."""
         return LossCriterion()
+
+    @property
+    def tcp(self) -> Tcp | None:
+        """What its frames open; None: nothing, they are of UDP."""
+        return None
 
     @property
     def rate_reference(self) -> RateReference | None:

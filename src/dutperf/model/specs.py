@@ -36,6 +36,7 @@ from dutperf.model.rate_specs import (
     BackToBackSpec,
     FrameLossSpec,
     MulticastThroughputSpec,
+    TcpConnectionRateSpec,
     ThroughputSpec,
 )
 from dutperf.model.stateful_keys import (
@@ -416,6 +417,7 @@ _Any: TypeAlias = (
     | LatencySpec
     | PdvSpec
     | IpdvSpec
+    | TcpConnectionRateSpec
     | ConnectionRateSpec
     | TableCapacitySpec
     | TeardownRateSpec

@@ -34,6 +34,7 @@ METHODS: Mapping[ProcedureName, Method] = {
     for each in (
         throughput.METHOD,
         throughput.MULTICAST,
+        throughput.TCP_CONNECTIONS,
         frame_loss.METHOD,
         back_to_back.METHOD,
         system_recovery.METHOD,

@@ -45,7 +45,14 @@ _NOT_THE_RATE = {
 _STALLS = {"sender_lag", "sender_burst", "sender_behind", "receiver_lag"}
 _PASSING = {*_STALLS, "device_cpu_taken"}
 _LOSSES = {"frames_lost", "frames_late"}
-_OF_DEVICE = {*_LOSSES, "duplicates"}
+_OF_DEVICE = {
+    *_LOSSES,
+    "duplicates",
+    "segments_lost",
+    "segments_strange",
+    "connections_reset",
+}
+_NOT_OFFERED = {"sender_behind", "held_back", "answers_not_sent"}
 _FOR_GOOD = {
     "unexpected_address",
     "not_translated",
@@ -57,7 +64,7 @@ _FOR_GOOD = {
 
 def could_not_offer(reasons: Iterable[Reason]) -> bool:
     """Whether the tester could not offer the load: too slow, or held back."""
-    return any(reason.code in {"sender_behind", "held_back"} for reason in reasons)
+    return any(reason.code in _NOT_OFFERED for reason in reasons)
 
 
 def was_disturbed(reasons: Iterable[Reason]) -> bool:

@@ -43,6 +43,11 @@ ReasonCode = Literal[
     "nothing_sent",
     "aborted",
     "stopped_in_error",
+    # Of TCP connections:
+    "segments_lost",
+    "segments_strange",
+    "connections_reset",
+    "answers_not_sent",
     # Said by the plan about a trial that the testbed's hooks spoilt:
     "hook_failed",
     # ... and about one in which others had the CPU of a lab's device:
@@ -458,6 +463,47 @@ class PortReport(NamedPort):
     )
 
 
+SegmentName = Literal[
+    "syn", "syn_ack", "ack", "request", "response", "fin", "fin_ack", "last_ack"
+]
+
+
+class Segments(Message):
+    """Those of one kind, of which each connection has one."""
+
+    name: SegmentName
+    sent: Count
+    received: Count = Field(description="each connection's first")
+    duplicate: Count
+
+
+class TcpEnd(Message):
+    """What one end of the connections received beside what it waited for."""
+
+    resets: Count
+    unknown: Count = Field(description="of no connection of the trial")
+    wrong: Count = Field(description="that acknowledged, or held, what nobody had sent")
+    damaged: Count = Field(description="whose checksums did not hold")
+    renumbered: Count = Field(
+        description="with sequence numbers that the device has changed: counted, and "
+        "not told apart"
+    )
+    without_stamp: Count = Field(description="SYN or SYN-ACK without timestamps")
+    not_sent: Count = Field(description="answers that the tester had no room for")
+
+
+class TcpResult(Message):
+    """What became of a trial's connections (RFC 8219 8, RFC 3511 5.2 and 5.3)."""
+
+    segments: list[Segments] = Field(description="in the order of a connection")
+    initiator: TcpEnd
+    responder: TcpEnd
+    opening_ns: Histogram = Field(
+        description="from when the SYN left to when the SYN-ACK came, to 64 ns (RFC "
+        "3511 5.2)"
+    )
+
+
 class TrialResult(Message):
     """One complete trial result."""
 
@@ -474,6 +520,7 @@ class TrialResult(Message):
         description="why it was not, although the ports were opened for several",
     )
     directions: list[DirectionResult]
+    tcp: TcpResult | None = None
     ports: list[PortReport] = Field(
         description="the left ones by their numbers, then the right ones"
     )

@@ -109,6 +109,42 @@ class Record(Message):
         return self
 
 
+ConnectionEnd = Literal["opened", "answered", "closed"]
+MIN_MSS = 536
+"""RFC 9293 3.7.1."""
+MAX_MSS = 8960
+_BESIDE_OBJECT = 76
+"""What a segment's timestamps and the header of a response take of an MSS."""
+
+
+class Tcp(Message):
+    """The trial's frames are SYNs, and each opens a connection (RFC 8219 8).
+
+    Frame k is the SYN of connection k, from the four-tuple that a UDP frame k would
+    have. The other side answers it, and this side that, as far as ``until`` says; one
+    segment of each kind, none sent twice.
+    """
+
+    until: ConnectionEnd = Field(
+        default="answered",
+        description="opened: SYN, SYN-ACK, ACK; answered: a GET of HTTP/1.1 and its "
+        "response after them; closed: both sides' FIN, too",
+    )
+    mss: Annotated[int, Field(ge=MIN_MSS, le=MAX_MSS)] = 1460
+    object_bytes: Annotated[int, Field(ge=0, le=MAX_MSS)] = Field(
+        default=64, description="of a response, which is one segment"
+    )
+
+    @model_validator(mode="after")
+    def _fits(self) -> Tcp:
+        if self.object_bytes > self.mss - _BESIDE_OBJECT:
+            raise ValueError(
+                f"object_bytes {self.object_bytes}: with an MSS of {self.mss} a "
+                f"response holds {self.mss - _BESIDE_OBJECT}"
+            )
+        return self
+
+
 class TrialRequest(Message):
     """One complete trial (RFC 2544 23)."""
 
@@ -141,6 +177,7 @@ class TrialRequest(Message):
         default=False,
         description="end sending once more frames than are tolerated seem to be lost",
     )
+    tcp: Tcp | None = Field(default=None, description="null: frames are of UDP")
     record: Record = Record()
     learn: Learn | None = None
     announcements: Annotated[

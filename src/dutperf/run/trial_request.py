@@ -77,7 +77,9 @@ def trial_request(
         burst_limit=cell.spec.burst_limit,
         verify_checksums=not cell.traffic.ignore_checksums,
         lag_limit_ns=round(cell.spec.lag_limit_ms * 1e6),
-        seed=cell.seed,
+        # Connections that an earlier trial opened may be in the device's table still.
+        seed=cell.seed + trial_id if cell.spec.tcp else cell.seed,
+        tcp=cell.spec.tcp,
         frame_timeout_ns=cell.spec.frame_timeout_ns,
         loss_tolerance_ppb=cell.spec.loss_tolerance_ppb,
         stop_when_lost=stop_when_lost,
@@ -192,7 +194,7 @@ def _stream(
         ipv6_headers=beside.ipv6_headers if beside else headers,
         ipv4_options=traffic.options(flow.version) if headed else [],
         vary=[
-            *_variations(testbed, traffic, flow, direction),
+            *_variations(testbed, cell, flow, direction),
             *_vlan_ids(testbed.sides[flow.sender].vlan),
         ],
         copies=[]
@@ -265,13 +267,16 @@ def _flow_label(traffic: Traffic, flow: Flow) -> int:
 
 
 def _variations(
-    testbed: Testbed, traffic: Traffic, flow: Flow, direction: DirectionName
+    testbed: Testbed, cell: Cell, flow: Flow, direction: DirectionName
 ) -> list[FieldVariation]:
+    traffic = cell.traffic
     found = [
         *(bits.variation("src_ip") for bits in flow.source.fields),
         *(bits.variation("dst_ip") for bits in flow.destination.fields),
         *_ports(testbed, traffic, flow, direction),
     ]
+    if cell.spec.tcp:  # each connection has a four-tuple of its own
+        found = [each.model_copy(update={"mode": "enumerate"}) for each in found]
     if traffic.mac == "random":
         found += [_random("src_mac", offset, width) for offset, width in _MAC_FIELDS]
     if traffic.flow_label == RANDOM_LABEL and flow.version == 6:

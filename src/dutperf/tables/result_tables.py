@@ -199,7 +199,7 @@ def title(cells: Sequence[Subject]) -> str:
 
 def result_table(key: str, cells: Sequence[Subject]) -> Table:
     """Throughputs, losses at the highest load, bursts."""
-    is_rate = cells[0].family == "rate search"
+    is_rate = cells[0].family == "rate search" and cells[0].unit == "fps"
     is_counted = cells[0].family in COUNTED
     repeated = any(cell.several for cell in cells)
     result = _head(cells[0], repeated)
@@ -277,6 +277,15 @@ def _head(cell: Subject, repeated: bool) -> Column:
 
 
 def _rate_head(cell: Subject, repeated: bool) -> Column:
+    known = cell.known
+    if known and known.unit != "fps":
+        title = known.title.lower()
+        return Column(
+            f"{title}, median" if repeated else title,
+            known.finds,
+            known.unit,
+            tone="strong",
+        )
     name = "rate" if cell.judged else "throughput"
     return Column(
         f"{name}, median" if repeated else name,

@@ -1,0 +1,129 @@
+#include "control/exchange_messages.h"
+
+#include <algorithm>
+
+#include "control/messages.h"
+#include "control/port_messages.h"
+#include "vary/draw.h"
+
+namespace dutperf::control {
+namespace {
+
+using dataplane::ConnectionEnd;
+using dataplane::index_of;
+using dataplane::other;
+using dataplane::Side;
+using dataplane::Step;
+
+constexpr NamesOf<ConnectionEnd, 3> kEnds = {{{"opened", ConnectionEnd::kOpened},
+                                              {"answered", ConnectionEnd::kAnswered},
+                                              {"closed", ConnectionEnd::kClosed}}};
+constexpr std::array<const char*, dataplane::kSteps> kSegments = {
+    "syn", "syn_ack", "ack", "request", "response", "fin", "fin_ack", "last_ack"};
+// Of a draw that no variation has.
+constexpr uint64_t kNumbersGroup = UINT32_MAX - 1;
+// What a segment's own headers take of an MSS, and the header of a response.
+constexpr uint32_t kLeastMss = 536;  // RFC 9293 3.7.1
+constexpr uint32_t kMostMss = 8960;
+constexpr uint32_t kBesideObject = 64 + sizeof(net::TcpTimestamps);
+
+}  // namespace
+
+std::optional<dataplane::ExchangeSpec> parse_exchange(ObjectReader& trial, uint64_t seed) {
+  if (!trial.has("tcp") || trial.at("tcp").is_null()) return std::nullopt;
+  ObjectReader reader(trial.at("tcp"), trial.path("tcp"));
+  dataplane::ExchangeSpec spec;
+  spec.numbers = net::SequenceNumbers(vary::key_of(seed, 0, kNumbersGroup));
+  spec.end = reader.name_or("until", "answered", kEnds);
+  spec.mss = static_cast<uint16_t>(reader.number_or("mss", 1460, kLeastMss, kMostMss));
+  spec.object_bytes =
+      static_cast<uint32_t>(reader.number_or("object_bytes", 64, 0, spec.mss - kBesideObject));
+  reader.finish();
+  return spec;
+}
+
+void check_exchange(const ObjectReader& trial, const dataplane::TrialSpec& spec) {
+  const auto refuse = [&](const char* why) { trial.refuse("tcp", why); };
+  const dataplane::DirectionSpec* active = nullptr;
+  for (const dataplane::DirectionSpec& direction : spec.from) {
+    if (direction.labels.bytes() + direction.received_labels.bytes() > 0 ||
+        direction.outer.bytes() + direction.received_outer.bytes() > 0) {
+      refuse("has neither labels nor outer headers");
+    }
+    if (!direction.active()) continue;
+    if (active != nullptr) refuse("opens connections in one direction");
+    active = &direction;
+  }
+  constexpr uint64_t kMostConnections = uint64_t{1} << 32;
+  if (active->streams.size() > 1) refuse("has one stream");
+  if (active->frames > kMostConnections) refuse("has at most 2^32 connections");
+  const dataplane::StreamSpec& stream = active->streams[0];
+  if (stream.paths() > 1) refuse("goes from one port to one");
+  if (stream.received_end) refuse("has no received_end");
+  if (spec.learn || spec.tags || spec.survival_blocks > 0) {
+    refuse("does not go with learn, tags and survival");
+  }
+}
+
+ExchangeResult exchange_result(const dataplane::TrialSpec& spec, const dataplane::TrialRun& run) {
+  ExchangeResult result;
+  result.initiator = spec.from[index_of(Side::kLeft)].active() ? Side::kLeft : Side::kRight;
+  for (const Side side : dataplane::kBothSides) {
+    const dataplane::ExchangeReport& report = run.exchange_at(side);
+    result.ends[index_of(side)] = report;
+    for (size_t step = 0; step < dataplane::kSteps; ++step) {
+      ExchangeResult::Segments& segments = result.segments[step];
+      segments.sent += report.sent[step];
+      segments.received += report.received[step];
+      segments.duplicate += report.duplicate[step];
+    }
+  }
+  result.segments[static_cast<size_t>(Step::kSyn)].sent = run.sent_from(result.initiator).sent;
+  return result;
+}
+
+// SYNs are the direction's frames, and judged with it. What a stall can have cost of them it can
+// have cost of each kind of segment that follows.
+measure::ExchangeFacts facts_of(const ExchangeResult& result,
+                                const std::vector<measure::Shadow>& shadows) {
+  measure::ExchangeFacts facts;
+  for (const measure::Shadow& shadow : shadows) {
+    if (!shadow.may_lose) continue;
+    const uint64_t connections = result.segments[static_cast<size_t>(Step::kSyn)].sent;
+    facts.may_be_ours += std::min(shadow.frames, connections) * (dataplane::kSteps - 1);
+  }
+  for (size_t step = static_cast<size_t>(Step::kSynAck); step < dataplane::kSteps; ++step) {
+    const ExchangeResult::Segments& segments = result.segments[step];
+    facts.segments.push_back({kSegments[step], segments.sent, segments.received});
+  }
+  for (const dataplane::ExchangeReport& end : result.ends) {
+    facts.not_sent += end.not_sent;
+    facts.resets += end.resets;
+    facts.strange += end.unknown + end.wrong + end.damaged;
+  }
+  return facts;
+}
+
+Json to_json(const ExchangeResult& result) {
+  Json segments = Json::array();
+  for (size_t step = 0; step < dataplane::kSteps; ++step) {
+    const ExchangeResult::Segments& counts = result.segments[step];
+    segments.push_back({{"name", kSegments[step]},
+                        {"sent", counts.sent},
+                        {"received", counts.received},
+                        {"duplicate", counts.duplicate}});
+  }
+  const auto end = [](const dataplane::ExchangeReport& report) {
+    return Json{{"resets", report.resets},         {"unknown", report.unknown},
+                {"wrong", report.wrong},           {"damaged", report.damaged},
+                {"renumbered", report.renumbered}, {"without_stamp", report.without_stamp},
+                {"not_sent", report.not_sent}};
+  };
+  const dataplane::ExchangeReport& initiator = result.ends[index_of(result.initiator)];
+  return {{"segments", segments},
+          {"initiator", end(initiator)},
+          {"responder", end(result.ends[index_of(other(result.initiator))])},
+          {"opening_ns", to_json(initiator.opening_ns)}};
+}
+
+}  // namespace dutperf::control

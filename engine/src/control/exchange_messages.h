@@ -1,0 +1,40 @@
+// TCP connections in requests and results: what dataplane/exchange.h does.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "control/json.h"
+#include "dataplane/trial_run.h"
+#include "measure/shadow_watch.h"
+#include "measure/verdict.h"
+
+namespace dutperf::control {
+
+// A trial's `tcp`; none: its frames are of UDP. Of the connections' number the directions tell.
+std::optional<dataplane::ExchangeSpec> parse_exchange(ObjectReader& trial, uint64_t seed);
+// Refuses what does not go with TCP. REQUIRES: all else of the trial is parsed.
+void check_exchange(const ObjectReader& trial, const dataplane::TrialSpec& spec);
+
+// What both sides say together.
+struct ExchangeResult {
+  struct Segments {
+    uint64_t sent = 0;
+    uint64_t received = 0;
+    uint64_t duplicate = 0;
+  };
+  std::array<Segments, dataplane::kSteps> segments;
+  dataplane::Side initiator = dataplane::Side::kLeft;
+  dataplane::ExchangeReport ends[dataplane::kSides];  // by side
+};
+
+// REQUIRES: the trial's streams are SYNs, and it has ended.
+ExchangeResult exchange_result(const dataplane::TrialSpec& spec, const dataplane::TrialRun& run);
+// `shadows`: of the tester's stalls, in which the SYNs stood.
+measure::ExchangeFacts facts_of(const ExchangeResult& result,
+                                const std::vector<measure::Shadow>& shadows);
+Json to_json(const ExchangeResult& result);
+
+}  // namespace dutperf::control

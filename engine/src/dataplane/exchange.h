@@ -1,0 +1,158 @@
+// What a side does with the TCP segments that it receives: it accounts for them and answers, by the
+// rules of net/tcp.h. One object for each side of a trial whose streams are SYNs; it belongs to the
+// worker that receives and sends there.
+//
+// An answer is written over the segment that it answers and leaves by the side's own transmit
+// queue, at the end of the receiver's step. Nothing is kept of a connection but a bit for each step
+// that it has taken. What the port has no room for waits; what there is no room to wait for is the
+// tester's own loss, and counted. Nothing is sent twice: a segment that is lost stays lost.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "dataplane/trial_spec.h"
+#include "dpdk/frame_pool.h"
+#include "dpdk/mbuf.h"
+#include "measure/histogram.h"
+#include "net/tcp.h"
+
+namespace dutperf::dataplane {
+
+// Segments of a connection, in the order in which they are sent.
+enum class Step : uint8_t {
+  kSyn,
+  kSynAck,
+  kAck,
+  kRequest,
+  kResponse,
+  kFin,
+  kFinAck,
+  kLastAck,
+};
+inline constexpr size_t kSteps = 8;
+
+struct ExchangeReport {
+  static constexpr unsigned kTimeBits = 7;
+
+  std::array<uint64_t, kSteps> sent{};
+  std::array<uint64_t, kSteps> received{};  // each connection's first
+  std::array<uint64_t, kSteps> duplicate{};
+  uint64_t resets = 0;
+  uint64_t unknown = 0;     // of no connection of the trial
+  uint64_t wrong = 0;       // acknowledge, or hold, what nobody has sent
+  uint64_t damaged = 0;     // their checksums do not hold
+  uint64_t renumbered = 0;  // received with sequence numbers that a device has changed
+  uint64_t without_stamp = 0;
+  uint64_t not_sent = 0;                     // answers that the tester had no room for
+  measure::Histogram opening_ns{kTimeBits};  // SYN to SYN-ACK, where the SYN left
+};
+
+// A GET of HTTP/1.1 (RFC 9112) for the object of a connection, and what it is answered by.
+class ConnectionTexts {
+ public:
+  explicit ConnectionTexts(uint32_t object_bytes);
+
+  const std::vector<uint8_t>& response() const { return response_; }
+  // Valid until the next call.
+  std::span<const uint8_t> request_of(uint64_t connection);
+  // None: it is no such request.
+  std::optional<uint64_t> connection_in(std::span<const uint8_t> request) const;
+  size_t request_bytes() const { return request_.size(); }
+
+ private:
+  std::vector<uint8_t> request_;
+  std::vector<uint8_t> response_;
+};
+
+// A bit for each connection.
+class ConnectionBits {
+ public:
+  explicit ConnectionBits(uint64_t connections) : words_((connections + 63) / 64) {}
+
+  // Whether it was not there before.
+  bool add(uint64_t connection) {
+    uint64_t& word = words_[connection / 64];
+    const uint64_t bit = uint64_t{1} << (connection % 64);
+    const bool is_new = (word & bit) == 0;
+    word |= bit;
+    return is_new;
+  }
+
+ private:
+  std::vector<uint64_t> words_;
+};
+
+class Exchange {
+ public:
+  // `queue` and `pool`, of buffers for what answers no segment in place, are this side's. `copies`:
+  // buffers that come in are the other side's, and must stay as they are.
+  Exchange(const ExchangeSpec& spec, bool is_initiator, const dpdk::TxQueue& queue,
+           dpdk::FramePool& pool, bool copies);
+  ~Exchange();
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+  // Takes a whole segment, whose headers stand `before` bytes behind those of a frame without VLAN
+  // tags. True when its buffer leaves as an answer.
+  bool take(dpdk::Mbuf* mbuf, uint32_t before, const net::Segment& segment,
+            uint64_t now_ns) noexcept;
+  // Sends what waits; as much as the port takes.
+  void send() noexcept;
+  // After the trial: what waits still was never sent.
+  void finish() noexcept { report_.not_sent += waiting_.size(); }
+
+  bool is_initiator() const { return is_initiator_; }
+  // Which connection a SYN opens; none: none of the trial's, by its number.
+  std::optional<uint64_t> opened_by(const net::Segment& segment) const;
+  ExchangeReport& report() { return report_; }
+  const ExchangeReport& report() const { return report_; }
+
+ private:
+  struct Received {
+    dpdk::Mbuf* mbuf;
+    uint32_t before;
+    const net::Segment& segment;
+    std::span<const uint8_t> payload;
+    uint64_t now_ns;
+  };
+
+  bool respond(const Received& received) noexcept;
+  bool respond_to_request(const Received& received) noexcept;
+  bool respond_to_fin(const Received& received) noexcept;
+  bool note_ack(const Received& received) noexcept;
+  bool initiate(const Received& received) noexcept;
+  bool confirm(const Received& received) noexcept;
+  bool take_response(const Received& received) noexcept;
+  bool take_last_fin(const Received& received) noexcept;
+  // Whether the connection takes the step for the first time. By its initiator's first number; a
+  // responder counts those, too, whose numbers a device has changed.
+  bool takes(Step step, uint32_t number) noexcept;
+  bool takes_known(Step step, uint64_t connection) noexcept;
+  // Sends the answer; true when it is in the segment's own buffer.
+  bool answer(Step step, const Received& received, net::Answer answer) noexcept;
+  // As one more frame.
+  void answer_beside(Step step, const Received& received, net::Answer answer) noexcept;
+  void put(Step step, dpdk::Mbuf* mbuf) noexcept;
+
+  static constexpr uint32_t kMostWaiting = 2048;
+
+  const ExchangeSpec spec_;
+  const bool is_initiator_;
+  const dpdk::TxQueue queue_;
+  dpdk::FramePool& pool_;
+  const bool copies_;
+  ConnectionTexts texts_;
+  const uint32_t request_bytes_;  // 0: connections end before
+  const uint32_t response_bytes_;
+  std::vector<ConnectionBits> taken_;  // by step; empty where this side does not receive it
+  std::vector<dpdk::Mbuf*> waiting_;
+  std::vector<Step> steps_;  // of these
+  ExchangeReport report_;
+};
+
+}  // namespace dutperf::dataplane
