@@ -34,6 +34,7 @@
 #include <string>
 #include <vector>
 
+#include "connections.h"
 #include "dpdk/eal.h"
 #include "dpdk/error.h"
 #include "dpdk/floor.h"
@@ -336,6 +337,9 @@ void add_scaling(Json& result, const Arguments& arguments, const TscClock& clock
   result["cores"] = scaling.cores();
   result["there_and_back_cycles"] = scaling.there_and_back_cycles();
   result["pacing"] = scaling.pacing();
+  dutperf::bench::Connections connections(clock);
+  for (int round = 0; round < arguments.rounds; ++round) connections.round();
+  result["connections"] = connections.result();
 }
 
 // The device has the second CPU for itself: no worker of ours uses it by then.
@@ -366,7 +370,7 @@ Json run(const Arguments& arguments) {
     shares = std::accumulate(counts.begin(), counts.end(), 0U);
   }
   options.worker_cpus.assign(cpus.begin() + 1, cpus.end());
-  constexpr uint32_t kMemoryMb = 512;
+  constexpr uint32_t kMemoryMb = 704;
   constexpr uint32_t kMemoryOfShareMb = 192;
   options.memory_mb = kMemoryMb + kMemoryOfShareMb * shares;
   const dutperf::dpdk::Eal eal(options);

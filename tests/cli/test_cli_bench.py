@@ -84,6 +84,10 @@ def test_json_has_the_floor_and_every_mode_in_cycles_per_frame() -> None:
         assert not more
         assert bench["there_and_back_cycles"] is None
         assert "memif" not in bench
+    ends = bench["connections"]
+    assert set(ends) == {"opened", "answered", "closed"}
+    assert all(0 < end["per_s"] < 1e8 for end in ends.values())
+    assert all(end["cycles_per_segment"] > 0 for end in ends.values())
     assert pacing["burst_p50_frames"] >= 1
     assert pacing["lag_p50_ns"] <= pacing["lag_p99_ns"] <= pacing["lag_max_ns"]
     assert 0 < pacing["rate_fps"] < one["send"]["fps"]
@@ -141,6 +145,7 @@ REPORT = {
         }
     ],
     "there_and_back_cycles": None,
+    "connections": {"closed": {"per_s": 2.6e6, "cycles_per_segment": 110.0}},
     "pacing": {
         "rate_fps": 1e7,
         "burst_p50_frames": 1,

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
 from livetools import (
     BOTH,
+    DEVICE,
     MIN_SIZE,
+    SHORT,
     Trial,
     codes,
-    lab_engine,
-    needs_engine,
+    counting,
+    dutperf,
     open_rings,
+    ref_dut,
     running_engine,
+    to_nobody,
 )
 
+from dutperf.engine.client import Engine
 from dutperf.protocol.base import IpVersion
-from dutperf.protocol.result_messages import TcpResult, TrialResult
+from dutperf.protocol.result_messages import SegmentName, TcpResult, TrialResult
 from dutperf.protocol.stream_messages import FieldName, FieldVariation
 from dutperf.protocol.trial_messages import ConnectionEnd, Tcp, TrialRequest
+from dutperf.results import load_journal, load_results
 
-pytestmark = needs_engine
+pytestmark = counting(DEVICE)
 
 SYN_SIZE: dict[IpVersion, int] = {4: 74, 6: 94}
 STEPS: dict[ConnectionEnd, int] = {"opened": 3, "answered": 5, "closed": 8}
@@ -93,9 +102,129 @@ def test_a_plain_trial_after_it_is_as_ever(tmp_path: Path) -> None:
     assert MIN_SIZE[4] == 64
 
 
+@contextlib.contextmanager
+def wire(
+    directory: Path, **behaviour: Sequence[Mapping[str, object]]
+) -> Iterator[Engine]:
+    """An engine and the known-answer device, which does that to all packets."""
+    rules = {
+        way: {"rules": [{"match": "other", **rule} for rule in rules]}
+        for way, rules in behaviour.items()
+    }
+    with (
+        running_engine(directory) as engine,
+        tempfile.TemporaryDirectory(prefix="dutperf") as short,
+        ref_dut(Path(short), rules) as device,
+    ):
+        engine.open_ports(device.ports())
+        yield engine
+
+
+def lost(result: TrialResult) -> dict[str, int]:
+    return {s.name: s.sent - s.received for s in of(result).segments}
+
+
+def assert_chain(result: TrialResult) -> None:
+    """Each segment that came was answered, and no other was."""
+    syn, *answers = of(result).segments
+    by_name = {s.name: s for s in (syn, *answers)}
+    answered: dict[SegmentName, tuple[SegmentName, ...]] = {
+        "syn": ("syn_ack",),
+        "syn_ack": ("ack", "request"),
+        "request": ("response",),
+        "response": ("fin",),
+        "fin": ("fin_ack",),
+        "fin_ack": ("last_ack",),
+    }
+    for name, those in answered.items():
+        for answer in those:
+            assert by_name[answer].sent == by_name[name].received, (name, answer)
+
+
+@pytest.mark.parametrize(("way", "segments"), [("forward", 5), ("reverse", 3)])
+def test_what_a_device_drops_is_lost_of_the_step_that_it_was(
+    tmp_path: Path, way: str, segments: int
+) -> None:
+    with wire(tmp_path, **{way: [{"every": 100, "do": "drop"}]}) as engine:
+        result = engine.measure(to_nobody(connections(until="closed")))
+    sent = {s.name: s.sent for s in of(result).segments}
+    forward = ("syn", "ack", "request", "fin", "last_ack")
+    there = [n for n in sent if (n in forward) == (way == "forward")]
+    assert len(there) == segments
+    assert sum(lost(result)[n] for n in there) == sum(sent[n] for n in there) // 100
+    assert sum(lost(result).values()) == sum(lost(result)[n] for n in there)
+    assert_chain(result)
+    assert result.verdict.kind == "fail"
+    assert codes(result) <= {"segments_lost", "frames_lost"}
+
+
+@pytest.mark.parametrize("way", ["forward", "reverse"])
+def test_what_comes_twice_is_counted_and_answered_once(
+    tmp_path: Path, way: str
+) -> None:
+    with wire(tmp_path, **{way: [{"every": 50, "do": "duplicate"}]}) as engine:
+        result = engine.measure(to_nobody(connections(until="closed")))
+    assert set(lost(result).values()) == {0}
+    assert_chain(result)
+    each = of(result).segments
+    assert {s.sent for s in each} == {500}
+    ways = {"forward": 5, "reverse": 3}
+    assert sum(s.duplicate for s in each) == ways[way] * 500 // 50
+
+
+def test_how_long_a_connection_takes_to_open_is_both_ways_together(
+    tmp_path: Path,
+) -> None:
+    delay_ns = 3_000_000
+    rule = [{"do": {"delay_ns": delay_ns}}]
+    with wire(tmp_path, forward=rule, reverse=rule) as engine:
+        result = engine.measure(to_nobody(connections(until="closed", ms=100)))
+    assert_whole(result, 1000, STEPS["closed"])
+    opening = of(result).opening_ns
+    assert opening.min is not None
+    assert opening.min >= 2 * delay_ns - 64
+    assert opening.buckets[len(opening.buckets) // 2][0] < 2 * delay_ns + 5_000_000
+
+
+@pytest.mark.parametrize("object_bytes", [0, 1, 1384])
+def test_an_object_of_any_size_that_fits(tmp_path: Path, object_bytes: int) -> None:
+    with wire(tmp_path) as engine:
+        request = connections(until="closed", object_bytes=object_bytes)
+        assert_whole(engine.measure(to_nobody(request)), 500, STEPS["closed"])
+
+
+def test_a_single_connection(tmp_path: Path) -> None:
+    with wire(tmp_path) as engine:
+        request = connections(until="closed", fps=1000, ms=1)
+        assert_whole(engine.measure(to_nobody(request)), 1, STEPS["closed"])
+
+
+GATEWAYS = {
+    "nft-nat44": ("--ip", "4"),
+    "nft-nat66": ("--ip", "6"),
+    "tayga-nat64": (),
+    "linux-router": (),
+}
+
+
 @pytest.mark.lab
-@pytest.mark.parametrize("ip", [4, 6])
-def test_through_a_router(tmp_path: Path, ip: IpVersion) -> None:
-    with lab_engine(tmp_path, "af_packet") as engine:
-        result = engine.measure(connections(ip, fps=2000, ms=250, until="closed"))
-    assert_whole(result, 500, STEPS["closed"])
+@pytest.mark.parametrize("name", GATEWAYS)
+def test_a_gateway_has_each_connection_in_its_table(tmp_path: Path, name: str) -> None:
+    """The kernel counts by itself: what came to the responder is what it tracks."""
+    done = dutperf(
+        *("tcp-connection-rate", "--lab", name, *GATEWAYS[name]),
+        *("--max-rate", "2000", "--output", str(tmp_path / "run"), *SHORT),
+    )
+    assert done.returncode == 0, done.stderr
+    cells = load_results(tmp_path / "run").cells
+    assert {(each.median, each.unit) for each in cells} == {(2000, "connections/s")}
+    tracked = 0
+    for record in load_journal(tmp_path / "run").records:
+        if record.role == "probe":  # its frames are for nobody
+            continue
+        connections = of(record.result).segments[0].received
+        asked = ["conntrack", "-C"]
+        told = [each.output for each in record.hooks if each.command[-2:] == asked]
+        tracked += len(told)
+        assert [int(text) for text in told] == [connections] * len(told)
+    assert tracked or not name.startswith("nft")

@@ -302,6 +302,7 @@ def _show(result: Result, *, as_json: bool) -> None:
         *_learned(result),
         *_between_cpus(result),
         *_pacing(result["pacing"]),
+        *_connections(result["connections"]),
         *_memif(result.get("memif")),
     ]
     for line in told:
@@ -415,6 +416,15 @@ def _between_cpus(result: Result) -> Iterator[str]:
         yield "several cores: not measured, only one CPU is available"
         return
     yield f"a question from CPU to CPU takes {cycles:.0f} cycles there and back"
+
+
+def _connections(connections: Result) -> Iterator[str]:
+    told = (
+        f"{name} {each['per_s'] / 1e6:.1f} million a second "
+        f"({each['cycles_per_segment']:.0f} cycles a segment)"
+        for name, each in connections.items()
+    )
+    yield f"TCP connections, both ends on one core, on rings: {', '.join(told)}"
 
 
 def _memif(memif: Result | None) -> Iterator[str]:

@@ -171,10 +171,10 @@ def gateway_hooks(namespaces: Sequence[str] = (DUT,)) -> Hooks:
 #     10.0.0.2    left  ------- left  10.0.0.1/8    2001:2::1/64
 #     198.19.0.2  right ------- right 198.19.0.1/24 2001:2:0:8000::1/64
 #
-# All that leaves on the right by UDP, of the version that is translated, gets the DUT's
-# own address there and a port from 1024 on: the sender's own where it is free. What
-# comes from the right and belongs to no connection is dropped without a word. The other
-# version is forwarded as by a router.
+# All UDP and TCP that leaves on the right, of the version that is translated, gets the
+# DUT's own address there and a port from 1024 on: the sender's own where it is free.
+# What comes from the right and belongs to no connection is dropped without a word. The
+# other version is forwarded as by a router.
 
 
 PUBLIC_IPV4 = "198.19.0.1"
@@ -183,22 +183,22 @@ FIRST_PORT, LAST_PORT = 1024, 65535
 
 
 def source_nat(family: Literal["ip", "ip6"], address: str) -> Iterator[Command]:
-    """Commands for nftables: UDP leaves on the right as ``address``, and comes back."""
+    """Commands for nftables: UDP and TCP leave as ``address``, and come back."""
     table = NftTable(family, "nat")
     yield table.added()
     yield table.chain("leaving", "nat", "postrouting", 100)
     yield table.chain("passing", "filter", "forward", 0)
     yield table.chain("arriving", "filter", "input", 0)
-    udp = matches({"meta": {"key": "l4proto"}}, "udp")
+    tracked = matches({"meta": {"key": "l4proto"}}, {"set": ["tcp", "udp"]})
     ports = {"range": [FIRST_PORT, LAST_PORT]}
     to = {"snat": {"addr": address, "port": ports}}
     yield table.rule(
-        "leaving", [matches({"meta": {"key": "oifname"}}, "right"), udp, to]
+        "leaving", [matches({"meta": {"key": "oifname"}}, "right"), tracked, to]
     )
     from_outside = matches({"meta": {"key": "iifname"}}, "right")
     new = matches({"ct": {"key": "state"}}, "new")
-    yield table.rule("passing", [from_outside, udp, new, {"drop": None}])
-    yield table.rule("arriving", [from_outside, udp, {"drop": None}])
+    yield table.rule("passing", [from_outside, tracked, new, {"drop": None}])
+    yield table.rule("arriving", [from_outside, tracked, {"drop": None}])
 
 
 def _nat(

@@ -1,0 +1,105 @@
+// What TCP connections cost: one core is both ends of each, over rings.
+//
+// Both sides' loops as in a trial (dataplane/exchange.h), up to `opened`, `answered` or `closed`.
+// SYNs are due, but leave only while few connections are on their way: none is lost. Rings lend
+// buffers, so each answer is a copy of its headers; over a driver that copies it would be written
+// in place.
+#pragma once
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "dataplane/exchange.h"
+#include "dataplane/receiver.h"
+#include "dpdk/port.h"
+#include "due_sender.h"
+
+namespace dutperf::bench {
+
+class Connections {
+ public:
+  explicit Connections(const timing::TscClock& clock) : clock_(clock) {}
+
+  // Call once a round.
+  void round() {
+    for (size_t i = 0; i < kEnds.size(); ++i) cycles_[i].push_back(measure(kEnds[i]));
+  }
+
+  nlohmann::json result() const {
+    nlohmann::json json;
+    for (size_t i = 0; i < kEnds.size(); ++i) {
+      const double cycles = median(cycles_[i]);
+      json[kEnds[i].name] = {{"cycles_per_connection", cycles},
+                             {"cycles_per_segment", cycles / kEnds[i].segments},
+                             {"per_s", static_cast<double>(clock_.hz()) / cycles}};
+    }
+    return json;
+  }
+
+ private:
+  struct End {
+    const char* name;
+    dataplane::ConnectionEnd end;
+    double segments;       // of a connection
+    dataplane::Step last;  // of them
+  };
+  static constexpr std::array<End, 3> kEnds = {
+      {{"opened", dataplane::ConnectionEnd::kOpened, 3, dataplane::Step::kAck},
+       {"answered", dataplane::ConnectionEnd::kAnswered, 5, dataplane::Step::kResponse},
+       {"closed", dataplane::ConnectionEnd::kClosed, 8, dataplane::Step::kLastAck}}};
+  static constexpr uint64_t kConnections = 1 << 15;
+  static constexpr uint64_t kAtOnce = 512;  // more would not fit between the ends
+  static constexpr uint64_t kPatience = 1000;
+
+  // Cycles a connection that was there to its end.
+  double measure(const End& end) {
+    dataplane::TrialSpec spec = trial(kConnections, {kPorts}, vary::Mode::kEnumerate);
+    spec.exchange = dataplane::ExchangeSpec{
+        .numbers = net::SequenceNumbers(7), .connections = kConnections, .end = end.end};
+    dataplane::StreamSpec& stream = spec.from[0].streams[0];
+    stream.layout.syn = net::SynLayout{spec.exchange->numbers, spec.exchange->mss};
+    stream.layout.frame_size = net::syn_frame_size(4);
+    stream.frame_sizes = stream.received_frame_sizes = {stream.layout.frame_size};
+    dataplane::Exchange exchanges[2] = {
+        {*spec.exchange, true, left_.ports[0]->tx[0], *left_.pools(0, 2)[1], true},
+        {*spec.exchange, false, right_.ports[0]->tx[0], *right_.pools(0, 2)[1], true}};
+    right_.recorders(0)[0].reset(spec.record, kConnections, {});
+    dataplane::Receiver left(spec, dataplane::Side::kLeft, {}, left_.receiving({}),
+                             left_.recorders(0), left_.hand_over(1), clock_, {});
+    dataplane::Receiver right(spec, dataplane::Side::kRight, {}, right_.receiving({}),
+                              right_.recorders(0), right_.hand_over(1), clock_, {});
+    left.answer_by(&exchanges[0]);
+    right.answer_by(&exchanges[1]);
+    DueSender sender(spec, left_, clock_);
+    left.start(sender.start_tsc());
+    right.start(sender.start_tsc());
+    const auto whole = [&] {
+      uint64_t count = 0;
+      for (const dataplane::Exchange& each : exchanges) {
+        count += each.report().received[static_cast<size_t>(end.last)];
+      }
+      return count;
+    };
+    const uint64_t begin = timing::read_tsc();
+    for (uint64_t idle = 0, done = 0; done < kConnections && idle < kPatience;) {
+      const uint64_t before = done;
+      if (!sender.done() && sender.sent() - done < kAtOnce) (*sender).step();
+      right.step();
+      left.step();
+      done = whole();
+      idle = done == before ? idle + 1 : 0;
+    }
+    return static_cast<double>(timing::read_tsc() - begin) / static_cast<double>(whole());
+  }
+
+  const timing::TscClock& clock_;
+  dpdk::RingPair rings_{1'000'000};
+  std::unique_ptr<dpdk::Port> left_port_ = open_port("left_tcp", dpdk::Driver::kRing, &rings_);
+  std::unique_ptr<dpdk::Port> right_port_ = open_port("right_tcp", dpdk::Driver::kRing, &rings_);
+  dataplane::SideResources left_{{left_port_.get()}, 2048};
+  dataplane::SideResources right_{{right_port_.get()}, 2048};
+  std::vector<double> cycles_[kEnds.size()];
+};
+
+}  // namespace dutperf::bench
