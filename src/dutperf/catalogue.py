@@ -79,6 +79,11 @@ class Procedure:
     figures: Mapping[str, str] = field(default_factory=dict)
     statistic: Literal["median", "average"] = "median"
 
+    @property
+    def noun(self) -> str:
+        """Its title within a sentence: TCP stays TCP."""
+        return self.title if self.title[:2].isupper() else self.title.lower()
+
 
 _ALL = (
     Procedure(

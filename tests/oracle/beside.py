@@ -69,8 +69,7 @@ def beside(source: Source, told: Json) -> Json:
     found: Json = {}
     media = _media(source)
     median, passed = told.get("median"), told.get("verdict") == "pass"
-    rates = ("throughput", "multicast-throughput", "tcp-connection-rate")
-    is_rate = source.cell["procedure"] in rates
+    is_rate = source.cell["procedure"] in ("throughput", "multicast-throughput")
     rate = median if is_rate else None
     if media:
         share = None

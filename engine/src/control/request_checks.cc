@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "dataplane/exchange.h"
 #include "measure/stream_recorder.h"
 
 namespace dutperf::control {
@@ -120,6 +121,7 @@ void check_fits(const TrialRequest& request, const OpenPorts& open) {
                                                            request.spec.frames_of(from, i));
     }
   }
+  if (request.spec.exchange) bytes += dataplane::kSteps * (request.spec.exchange->connections / 8);
   const uint64_t available = available_memory_bytes();
   const uint64_t held = std::min(held_bytes(open), UINT64_MAX - available);
   if (bytes > (available + held) / 2) {

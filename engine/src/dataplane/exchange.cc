@@ -84,6 +84,16 @@ std::optional<uint64_t> Exchange::opened_by(const net::Segment& segment) const {
   return connection < spec_.connections ? std::optional(connection) : std::nullopt;
 }
 
+// A clock that is a little ahead of ours is none that somebody else has written.
+std::optional<uint64_t> Exchange::left_at_ns(uint32_t stamp, const net::Segment& segment,
+                                             uint64_t now_ns) {
+  constexpr int64_t kAheadNs = 1'000'000;
+  const int64_t ago_ns = net::ns_since(stamp, now_ns);
+  if (!segment.has_timestamps || ago_ns < -kAheadNs) return std::nullopt;
+  if (ago_ns > static_cast<int64_t>(now_ns)) return std::nullopt;
+  return now_ns - static_cast<uint64_t>(ago_ns);
+}
+
 bool Exchange::take(dpdk::Mbuf* mbuf, uint32_t before, const net::Segment& segment,
                     uint64_t now_ns) noexcept {
   const uint8_t* const frame = dpdk::frame_of(mbuf) + before;
@@ -123,7 +133,7 @@ bool Exchange::respond(const Received& received) noexcept {
       ++report_.unknown;
       return false;
     }
-    report_.without_stamp += segment.has_timestamps ? 0 : 1;
+    report_.without_stamp += left_at_ns(segment.stamp, segment, received.now_ns) ? 0 : 1;
     if (!takes(Step::kSyn, segment.sequence)) return false;
     return answer(Step::kSynAck, received,
                   {.flags = net::kTcpSyn | net::kTcpAck,
@@ -199,8 +209,8 @@ bool Exchange::confirm(const Received& received) noexcept {
   const net::Segment& segment = received.segment;
   const uint32_t number = segment.acknowledgment - 1;
   if (!takes(Step::kSynAck, number)) return false;
-  if (segment.has_timestamps) {
-    report_.opening_ns.record(net::ns_since(segment.echo, received.now_ns));
+  if (const auto left_ns = left_at_ns(segment.echo, segment, received.now_ns)) {
+    report_.opening_ns.record(received.now_ns - std::min(received.now_ns, *left_ns));
   } else {
     ++report_.without_stamp;
   }

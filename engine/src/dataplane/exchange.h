@@ -43,12 +43,12 @@ struct ExchangeReport {
   std::array<uint64_t, kSteps> received{};  // each connection's first
   std::array<uint64_t, kSteps> duplicate{};
   uint64_t resets = 0;
-  uint64_t unknown = 0;     // of no connection of the trial
-  uint64_t wrong = 0;       // acknowledge, or hold, what nobody has sent
-  uint64_t damaged = 0;     // their checksums do not hold
-  uint64_t renumbered = 0;  // received with sequence numbers that a device has changed
-  uint64_t without_stamp = 0;
-  uint64_t not_sent = 0;                     // answers that the tester had no room for
+  uint64_t unknown = 0;        // of no connection of the trial
+  uint64_t wrong = 0;          // acknowledge, or hold, what nobody has sent
+  uint64_t damaged = 0;        // their checksums do not hold
+  uint64_t renumbered = 0;     // received with sequence numbers that a device has changed
+  uint64_t without_stamp = 0;  // or with one that nobody can have sent
+  uint64_t not_sent = 0;       // answers that the tester had no room for
   measure::Histogram opening_ns{kTimeBits};  // SYN to SYN-ACK, where the SYN left
 };
 
@@ -107,6 +107,10 @@ class Exchange {
   void finish() noexcept { report_.not_sent += waiting_.size(); }
 
   bool is_initiator() const { return is_initiator_; }
+  // When a SYN left, or the SYN that a SYN-ACK answers, by its timestamps; none: they do not tell,
+  // or a device has written others.
+  static std::optional<uint64_t> left_at_ns(uint32_t stamp, const net::Segment& segment,
+                                            uint64_t now_ns);
   // Which connection a SYN opens; none: none of the trial's, by its number.
   std::optional<uint64_t> opened_by(const net::Segment& segment) const;
   ExchangeReport& report() { return report_; }

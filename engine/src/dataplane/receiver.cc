@@ -271,15 +271,23 @@ template <Receiver::Before kBefore>
     const bool is_tagged = size > vlan_.bytes() && vlan_.stand_in(frame, size);
     const std::optional<net::Segment> segment =
         is_tagged ? net::segment_in(frame + vlan_.bytes(), size - vlan_.bytes()) : std::nullopt;
-    const bool is_taken =
-        segment ? take_segment(mbufs[i], *segment, input, burst, times)
-                : take_aside(mbufs[i], net::classify_behind(vlan_, frame, size), input);
+    const bool is_taken = segment ? take_segment(mbufs[i], *segment, input, burst, times)
+                                  : take_other(mbufs[i], input);
     if (!is_taken) mbufs[kept++] = mbufs[i];
   }
   if (burst.count[0] > 0) silence_.hear(times.received_ns);
   record(burst, times, queue);
   dpdk::free_frames(mbufs, kept);
   exchange_->send();
+}
+
+// Frames of UDP are none of this trial's.
+bool Receiver::take_other(dpdk::Mbuf* mbuf, Input& input) noexcept {
+  const net::Classified classified =
+      net::classify_behind(vlan_, dpdk::frame_of(mbuf), dpdk::size_of(mbuf));
+  if (classified.kind != net::FrameKind::kTest) return take_aside(mbuf, classified, input);
+  ++(classified.tag->trial == trial_id_ ? input.arrivals.misdirected : input.arrivals.stale);
+  return false;
 }
 
 // SYNs are the trial's frames; all else is accounted for by the exchange.
@@ -294,11 +302,8 @@ bool Receiver::take_segment(dpdk::Mbuf* mbuf, const net::Segment& segment, Input
   if (opens && !exchange_->is_initiator()) {
     if (const std::optional<uint64_t> connection = exchange_->opened_by(segment)) {
       // Without a stamp it left when it was due, or later.
-      const uint64_t sent_ns =
-          segment.has_timestamps
-              ? times.received_ns -
-                    std::min(times.received_ns, net::ns_since(segment.stamp, times.received_ns))
-              : load_.due_ns(*connection);
+      const auto left_ns = Exchange::left_at_ns(segment.stamp, segment, times.received_ns);
+      const uint64_t sent_ns = left_ns ? *left_ns : load_.due_ns(*connection);
       const uint32_t place = burst.count[0]++;
       burst.arrivals[0][place] = {*connection, sent_ns};
       burst.frames[0][place] = frame;

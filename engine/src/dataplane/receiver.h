@@ -196,7 +196,8 @@ class Receiver {
   // Of a trial whose streams are SYNs.
   void take_segments(Input& input, uint16_t queue, dpdk::Mbuf** mbufs, uint32_t count,
                      const Times& times) noexcept;
-  // True when the buffer leaves as an answer.
+  // These return true when the buffer leaves as an answer, or a ring took it.
+  bool take_other(dpdk::Mbuf* mbuf, Input& input) noexcept;
   bool take_segment(dpdk::Mbuf* mbuf, const net::Segment& segment, Input& input, Burst& burst,
                     const Times& times) noexcept;
   // Takes them one by one, each at the time of its stamp.

@@ -38,7 +38,10 @@ struct SequenceNumbers {
   uint32_t of(uint64_t connection) const {
     return static_cast<uint32_t>(connection) * factor + first;
   }
-  uint64_t connection_of(uint32_t number) const { return (number - first) * inverse; }
+  uint64_t connection_of(uint32_t number) const {
+    const uint32_t connection = (number - first) * inverse;
+    return connection;
+  }
   // The responder's, to the initiator's `number`.
   static uint32_t answer_to(uint32_t number) { return number * 0x9e3779b1U + 0x7f4a7c15U; }
 
@@ -54,9 +57,10 @@ inline constexpr unsigned kTcpStampShift = 6;
 inline uint32_t tcp_stamp(uint64_t time_ns) {
   return static_cast<uint32_t>(time_ns >> kTcpStampShift);
 }
-// How long before `now_ns` the stamp is, less than 274 s.
-inline uint64_t ns_since(uint32_t stamp, uint64_t now_ns) {
-  return uint64_t{tcp_stamp(now_ns) - stamp} << kTcpStampShift;
+// How long before `now_ns` the stamp is; negative: after it. Of times that are less than 137 s
+// apart.
+inline int64_t ns_since(uint32_t stamp, uint64_t now_ns) {
+  return int64_t{static_cast<int32_t>(tcp_stamp(now_ns) - stamp)} * (1 << kTcpStampShift);
 }
 
 // What a SYN has behind its header.

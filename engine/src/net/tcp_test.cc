@@ -69,9 +69,10 @@ TEST(SequenceNumbers, AnswersDiffer) {
 }
 
 TEST(TcpStamp, CountsUnitsOf64NsAndRoundsItsEnd) {
-  EXPECT_EQ(ns_since(tcp_stamp(1000 * 64), 1500 * 64 + 63), 500U * 64);
+  EXPECT_EQ(ns_since(tcp_stamp(1000 * 64), 1500 * 64 + 63), 500 * 64);
+  EXPECT_EQ(ns_since(tcp_stamp(1500 * 64), 1000 * 64), -500 * 64);
   const uint64_t late_ns = (uint64_t{1} << 38) + 64 * 5;  // its stamp has begun again
-  EXPECT_EQ(ns_since(tcp_stamp(late_ns - 64 * 100), late_ns), 6400U);
+  EXPECT_EQ(ns_since(tcp_stamp(late_ns - 64 * 100), late_ns), 6400);
 }
 
 class TcpOfEachVersion : public ::testing::TestWithParam<int> {};

@@ -442,6 +442,7 @@ class TcpConnectionRateSpec(RateSearchKeys):
                 "fragmented",
                 "ipv6_headers",
                 "ipv4_options",
+                "routes",
                 "group",
             )
         ),

@@ -79,7 +79,7 @@ def figure_called(name: str) -> tuple[ProcedureName, str]:
     if percentile := _PERCENTILE.fullmatch(name):
         known = {"50": "TL", "99.9": "WCL"}
         return "latency", known.get(percentile[1], f"p{percentile[1]}")
-    known_names = ", ".join(each.title.lower() for each in PROCEDURES.values())
+    known_names = ", ".join(each.noun for each in PROCEDURES.values())
     raise InputError(
         f"no figure is called {name!r}", f"one of: {known_names}; p99 latency, TL, ..."
     )

@@ -110,7 +110,9 @@ def cell_of(
         "restabilise_wait_s": 0.0,
         "resolution": pace.resolution,
     }
-    if "imix" not in sent.traffic:
+    if sent.tcp:
+        keys |= {"procedure": "tcp-connection-rate", **sent.tcp.model_dump()}
+    elif "imix" not in sent.traffic:
         keys["frame_size"] = sent.frame_sizes
     if sent.connections is not None:
         # Rings have no media that could say what is more than enough.

@@ -53,18 +53,24 @@ def with_contradictions(cells: Sequence[CellResult]) -> list[CellResult]:
 
 
 def _found(cells: Sequence[CellResult]) -> Iterator[Found]:
-    rates = [cell for cell in cells if cell.family == "rate search" and cell.median]
+    rates = [cell for cell in cells if _is_of_frames(cell)]
     alike: dict[object, list[CellResult]] = defaultdict(list)
     for cell in cells:
         alike[sizes_text(cell.cell), _traffic(cell)].append(cell)
     for same in alike.values():
         for rate in same:
-            if rate.family == "rate search" and rate.median:
+            if _is_of_frames(rate):
                 for other in same:
                     yield from _of_two(rate, other)
         yield from _at_one_load(same)
     yield from _by_size(rates)
     yield from _above_capacity(cells)
+
+
+def _is_of_frames(cell: CellResult) -> bool:
+    """A throughput; a rate of connections has several frames of each."""
+    is_rate = cell.family == "rate search" and cell.cell.spec.tcp is None
+    return is_rate and bool(cell.median)
 
 
 def _of_two(rate: CellResult, other: CellResult) -> Iterator[Found]:

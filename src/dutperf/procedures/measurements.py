@@ -12,6 +12,7 @@ from dutperf.procedures import (
     frame_loss,
     outage,
     system_recovery,
+    tcp_connection_rate,
     throughput,
 )
 from dutperf.procedures.method import Method
@@ -34,7 +35,6 @@ METHODS: Mapping[ProcedureName, Method] = {
     for each in (
         throughput.METHOD,
         throughput.MULTICAST,
-        throughput.TCP_CONNECTIONS,
         frame_loss.METHOD,
         back_to_back.METHOD,
         system_recovery.METHOD,
@@ -42,6 +42,7 @@ METHODS: Mapping[ProcedureName, Method] = {
         delays.LATENCY_METHOD,
         delays.PDV_METHOD,
         delays.IPDV_METHOD,
+        tcp_connection_rate.METHOD,
         connection_rate.METHOD,
         table_capacity.METHOD,
         teardown_rate.METHOD,

@@ -73,6 +73,10 @@ def sent_by(cell: Cell) -> list[Sent]:
             "opens": opens,
             "features": ", ".join(told),
         }
+    tcp = cell.spec.tcp
+    if tcp:
+        told = [f"TCP connections, {tcp.until}", *_features(traffic)]
+        beside = {"tcp": tcp, "features": ", ".join(told)}
     versions = {version_of(cell.ip, "left"), version_of(cell.ip, "right")}
     both = len(frame_versions(cell.ip, traffic)) > 1
     return [

@@ -54,7 +54,7 @@ def _judged(wanted: Requirement, cells: Sequence[CellResult]) -> Iterator[Judged
                 name = figure_name(figure, cells)
                 yield Judged(wanted, name, outcome, found_words(figure))
     if not there:
-        name = PROCEDURES[wanted.procedure].title.lower()
+        name = PROCEDURES[wanted.procedure].noun
         yield Judged(wanted, name, "cannot tell", "it was not measured")
 
 

@@ -181,7 +181,7 @@ def _verified_by(cell: Subject) -> int:
 
 
 def _title(cell: Subject) -> str:
-    unit = "fps per direction" if cell.family == "rate search" else cell.unit
+    unit = "fps per direction" if cell.unit == "fps" else cell.unit
     less = cell.known is not None and cell.known.better == "lower"
     told = (cell.name, "" if unit == "ns" else unit, "less is better" if less else "")
     return ", ".join(filter(None, told))

@@ -46,7 +46,8 @@ def beside_media(
     media = media_of(cell, ports)
     if media and result.family == "load sweep":
         result = _with_lower_maximum(result, media)
-    if result.family != "rate search" or result.median is None:
+    is_rate = result.family == "rate search" and cell.spec.tcp is None
+    if not is_rate or result.median is None:
         return result.model_copy(update={"media": media})
     if media and result.verdict == "pass":
         share = result.median * 100 / media.rate_fps

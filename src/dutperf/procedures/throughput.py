@@ -441,18 +441,6 @@ def _meaning(cell: CellView) -> str:
     return said
 
 
-_OF_EACH = {
-    "opened": "was opened",
-    "answered": "was opened, and its GET answered",
-    "closed": "was opened, its GET answered, and closed",
-}
-
-
-def _connections_meaning(cell: CellView) -> str:
-    tcp = cell.spec.tcp if cell.spec else None
-    return f"Each TCP connection {_OF_EACH[tcp.until]}" if tcp else ""
-
-
 def measure_multicast(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
     """The same; nobody joins the group, so the device must know where it goes."""
     rule = "interfaces that answer IGMP queries during the test"
@@ -464,6 +452,3 @@ def measure_multicast(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
 
 METHOD = Method("throughput", OnStreams(measure_throughput), _meaning)
 MULTICAST = Method("multicast-throughput", OnStreams(measure_multicast), _meaning)
-TCP_CONNECTIONS = Method(
-    "tcp-connection-rate", OnStreams(measure_throughput), _connections_meaning
-)

@@ -257,7 +257,7 @@ def render(source: Source) -> str:
     template = _of_reports().get_template("report.html.j2")
     page = template.render(
         **glance_of(source, cells, more="below"),
-        throughput=[c for c in cells if c.family == "rate search"],
+        throughput=[c for c in cells if c.family == "rate search" and c.unit == "fps"],
         frame_loss=[c for c in cells if c.family == "load sweep"],
         delays=[c for c in cells if c.family == "fixed load"],
         results=list(result_tables(cells)),

@@ -138,7 +138,7 @@ def cell_figure(result: CellResult) -> Figure:
     valid = _valid(result.repeats)
     return Figure(
         result,
-        "rate" if judged and known.family == "rate search" else known.title.lower(),
+        "rate" if judged and known.family == "rate search" else known.noun,
         "",
         result.unit,
         value,

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from dutperf.protocol.base import IpVersion
+from dutperf.protocol.trial_messages import Tcp
 from dutperf.results.units import Stored
 
 NEAR_PERCENT = 90.0
@@ -64,6 +65,9 @@ class Sent(Stored):
     )
     opens: bool = Field(
         default=False, description="phase 1 itself; false: connections that are open"
+    )
+    tcp: Tcp | None = Field(
+        default=None, description="each frame opens a TCP connection; null: none does"
     )
 
 

@@ -109,7 +109,7 @@ def rate_rows(cells: Sequence[Subject]) -> Rates:
     """
     found: dict[str, list[RateRow]] = {}
     for cell in cells:
-        if cell.family == "rate search" and not cell.flows:
+        if cell.family == "rate search" and cell.unit == "fps" and not cell.flows:
             found.setdefault(cell.series, []).append(RateRow(cell, cell.media))
     for of_series in found.values():
         of_series.sort(key=lambda row: row.cell.frame_size or float("inf"))

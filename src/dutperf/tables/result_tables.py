@@ -269,7 +269,7 @@ def _head(cell: Subject, repeated: bool) -> Column:
         return _loss_head(repeated)
     summed = f", {known.statistic}" if repeated else ""
     return Column(
-        f"{known.title.lower()}{summed}",
+        f"{known.noun}{summed}",
         known.finds,
         f"{known.unit} per direction",
         tone="strong",
@@ -279,9 +279,8 @@ def _head(cell: Subject, repeated: bool) -> Column:
 def _rate_head(cell: Subject, repeated: bool) -> Column:
     known = cell.known
     if known and known.unit != "fps":
-        title = known.title.lower()
         return Column(
-            f"{title}, median" if repeated else title,
+            f"{known.noun}, median" if repeated else known.noun,
             known.finds,
             known.unit,
             tone="strong",

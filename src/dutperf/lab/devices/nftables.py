@@ -207,7 +207,7 @@ def _nat(
     ipv4, ipv6 = (virtual, None) if family == "ip" else (None, virtual)
     return LabDevice(
         name=name,
-        description=f"nftables source NAT of UDP to {right}",
+        description=f"nftables source NAT of UDP and TCP to {right}",
         addresses={
             "left": ("10.0.0.1/8", "2001:2::1/64", "fe80::1/64"),
             "right": ("198.19.0.1/24", "2001:2:0:8000::1/64", "fe80::1/64"),

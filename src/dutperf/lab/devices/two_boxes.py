@@ -138,7 +138,7 @@ AFTR = Box(
 )
 FOUR_IN_SIX = LabDevice(
     name="4in6",
-    description="DS-Lite: a B4, then an AFTR with nftables source NAT of UDP "
+    description="DS-Lite: a B4, then an AFTR with nftables source NAT of UDP and TCP "
     f"to {PUBLIC_IPV4}",
     addresses={"left": ("10.0.0.1/8",), "right": ("198.19.0.1/24",)},
     left=lab_side(
