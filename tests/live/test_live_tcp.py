@@ -228,3 +228,4 @@ def test_a_gateway_has_each_connection_in_its_table(tmp_path: Path, name: str) -
         tracked += len(told)
         assert [int(text) for text in told] == [connections] * len(told)
     assert tracked or not name.startswith("nft")
+    assert dutperf("verify", str(tmp_path / "run")).returncode == 0

@@ -24,11 +24,12 @@ def burst_results() -> ResultsFile:
 
 
 def bursts_and_a_group() -> ResultsFile:
-    """The same, and a throughput of frames for a multicast group."""
+    """The same, a throughput of frames for a multicast group, and connections."""
     return _results(
         spec(procedure="throughput", trial_duration_s=10),
         spec(procedure="back-to-back", repeats=2),
         spec(procedure="multicast-throughput", trial_duration_s=10),
+        spec(procedure="tcp-connection-rate", trial_duration_s=10),
     )
 
 

@@ -22,7 +22,8 @@ def check_trials(trials: Sequence[Json]) -> Iterator[str]:
     yield from _numbering(trials)
     for trial, ids in zip(trials, _expected_ids(trials), strict=True):
         where = f"trial {trial['number']}"
-        for told in (*_frames(trial), *_verdict(trial), *_request(trial, ids)):
+        whole = (_frames(trial), _segments(trial), _verdict(trial))
+        for told in (*itertools.chain(*whole), *_request(trial, ids)):
             yield f"{where}: {told}"
 
 
@@ -158,6 +159,59 @@ def _histogram(told: Json | None, name: str) -> Iterator[str]:
         yield f"{name}: its buckets do not rise"
     if ends and [told["min"], told["max"]] != [ends[0], ends[-1]]:
         yield f"{name}: its ends are not those of its buckets"
+
+
+# --- TCP connections: each segment answers the one before it (docs/tcp.md)
+
+
+_ANSWERS = {
+    "syn": ("syn_ack",),
+    "syn_ack": ("ack", "request"),
+    "request": ("response",),
+    "response": ("fin",),
+    "fin": ("fin_ack",),
+    "fin_ack": ("last_ack",),
+}
+_UNTIL = {"opened": 3, "answered": 5, "closed": 8}
+
+
+def _segments(trial: Json) -> Iterator[str]:
+    asked, told = trial["request"].get("tcp"), trial["result"].get("tcp")
+    if told is None:
+        if asked is not None and trial["result"]["directions"]:
+            yield "connections were asked for, and nothing is told of them"
+        return
+    if asked is None:
+        yield "connections are told of, and none was asked for"
+        return
+    kinds = {each["name"]: each for each in told["segments"]}
+    here = list(kinds)[: _UNTIL[asked["until"]]]
+    ends = told["initiator"], told["responder"]
+    unsent = sum(end["not_sent"] for end in ends)
+    for name, each in kinds.items():
+        if each["received"] > each["sent"]:
+            yield f"{name}: more were received than sent"
+        if name not in here and (each["sent"] or each["received"]):
+            yield f"{name}: connections do not go so far"
+    for name, answers in _ANSWERS.items():
+        came = kinds[name]["received"]
+        for answer in (kinds[other] for other in answers if other in here):
+            if not came - unsent <= answer["sent"] <= came:
+                yield f"{came} {name} were answered by {answer['sent']}"
+    yield from _histogram(told["opening_ns"], "opening_ns")
+    timed = told["opening_ns"]["count"] + told["initiator"]["without_stamp"]
+    if timed != kinds["syn_ack"]["received"]:
+        yield f"{timed} connections opened, and not as many SYN-ACKs came"
+    for syns in streams(trial):
+        if syns["sent"] != kinds["syn"]["sent"]:
+            yield "its SYNs are not the frames that were sent"
+        known = syns["received"] + told["responder"]["renumbered"]
+        if known < kinds["syn"]["received"]:
+            yield "more SYNs came than frames"
+    spoilt = sum(end["resets"] + end["unknown"] + end["wrong"] for end in ends)
+    lost = sum(each["sent"] - each["received"] for each in kinds.values())
+    if verdict(trial) == "pass" and (lost or spoilt or unsent):
+        yield "it passed, and not all of its connections came to their end"
 
 
 # --- verdicts

@@ -11,7 +11,7 @@ port statistics agree with each other as the real engine's do.
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import get_args
 
@@ -40,11 +40,16 @@ from dutperf.protocol.result_messages import (
     BesideResult,
     Damage,
     DirectionResult,
+    Histogram,
     PortReport,
     Reason,
     ReasonCode,
+    SegmentName,
+    Segments,
     Silence,
     StreamResult,
+    TcpEnd,
+    TcpResult,
     TrialResult,
     Verdict,
 )
@@ -284,6 +289,7 @@ class FakeEngine:
             verdict=self._verdict(trial, trouble, directions, end_ns),
             ended_early=end_ns < trial.duration_ns,
             directions=directions,
+            tcp=_connections(trial, directions),
             ports=[
                 self._report(trial, port, before[port], directions)
                 for port in self._counters
@@ -576,6 +582,39 @@ def _silence(
         if fate.arrived[frame] and not (has_beside and is_of(direction, 1, frame))
     ]
     return longest_silence(times_ns, trial.duration_ns)
+
+
+_STEPS: dict[str, int] = {"opened": 3, "answered": 5, "closed": 8}
+_OPENING_NS = 128_000
+
+
+def _connections(
+    trial: TrialRequest, directions: Sequence[DirectionResult]
+) -> TcpResult | None:
+    """Of the SYNs that came all that follows: what is lost is lost of them."""
+    if trial.tcp is None:
+        return None
+    (stream,) = directions[0].streams
+    came = stream.received
+    kinds: tuple[SegmentName, ...] = get_args(SegmentName)
+    there = [came if n < _STEPS[trial.tcp.until] else 0 for n in range(len(kinds))]
+    each = zip(kinds, [stream.sent, *there[1:]], there, strict=True)
+    nothing = TcpEnd(**dict.fromkeys(TcpEnd.model_fields, 0))
+    ends = (_OPENING_NS, _OPENING_NS) if came else (None, None)
+    return TcpResult(
+        segments=[
+            Segments(name=name, sent=sent, received=received, duplicate=0)
+            for name, sent, received in each
+        ],
+        initiator=nothing,
+        responder=nothing,
+        opening_ns=Histogram(
+            count=came,
+            min=ends[0],
+            max=ends[1],
+            buckets=[(_OPENING_NS, _OPENING_NS, came)] if came else [],
+        ),
+    )
 
 
 def _failure(

@@ -1,0 +1,155 @@
+"""A trial's segments of TCP hold together, or what is wrong with them is told."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from protocol_files import body, golden
+
+from dutperf.evidence.accounting import check_trials
+
+Json = dict[str, Any]
+_NAMES = ("syn", "syn_ack", "ack", "request", "response", "fin", "fin_ack", "last_ack")
+_END = dict.fromkeys(
+    (
+        "resets",
+        "unknown",
+        "wrong",
+        "damaged",
+        "renumbered",
+        "without_stamp",
+        "not_sent",
+    ),
+    0,
+)
+
+
+def trial(until: str = "closed", count: int = 1000) -> Json:
+    """One that passed, of ``count`` connections."""
+    request = body(golden("trial.run-tcp.params"))
+    result = copy.deepcopy(body(golden("trial.run.result")))
+    (direction, *_) = result["directions"]
+    (stream, *_) = direction["streams"]
+    histogram = {"count": count, "min": 64, "max": 64, "buckets": [[64, 64, count]]}
+    none: Json = {"count": 0, "min": None, "max": None, "buckets": []}
+    stream |= {
+        "intended": count,
+        "sent": count,
+        "received": count,
+        "lost": 0,
+        "late": 0,
+        "duplicate": 0,
+        "corrupt": 0,
+        "damaged": dict.fromkeys(stream["damaged"], 0),
+        "lost_in_shadow": 0,
+        "late_in_shadow": 0,
+        "negative_delays": 0,
+        "delay_ns": histogram,
+        "loss_runs": none,
+        "longest_loss": None,
+        "last_loss": None,
+        "slower": [],
+        "tags": None,
+        "survival": None,
+        "series": {"interval_ns": 1_000_000_000, "sent": [count], "received": [count]},
+    }
+    direction |= {
+        "name": "forward",
+        "streams": [stream],
+        "intended_rate_fps": 1000,
+        "beside": None,
+    }
+    request["tcp"] = request["tcp"] | {"until": until}
+    steps = {"opened": 3, "answered": 5, "closed": 8}[until]
+    segments = [
+        {
+            "name": name,
+            "sent": count if place < steps else 0,
+            "received": count if place < steps else 0,
+            "duplicate": 0,
+        }
+        for place, name in enumerate(_NAMES)
+    ]
+    result |= {
+        "trial_id": request["trial_id"],
+        "directions": [direction],
+        "ended_early": False,
+        "verdict": {"kind": "pass", "reasons": []},
+        "tcp": {
+            "segments": segments,
+            "initiator": dict(_END),
+            "responder": dict(_END),
+            "opening_ns": histogram,
+        },
+    }
+    return {
+        "number": 1,
+        "cell": "x",
+        "place": "simulated",
+        "load_fps": 1000,
+        "role": "trial",
+        "hooks": [],
+        "request": request,
+        "result": result,
+    }
+
+
+def told(of: Json) -> list[str]:
+    """But for the trial's id, which the golden message chose."""
+    return [line for line in check_trials([of]) if "its ids" not in line]
+
+
+@pytest.mark.parametrize("until", ["opened", "answered", "closed"])
+def test_connections_that_all_came_to_their_end_hold_together(until: str) -> None:
+    assert told(trial(until)) == []
+
+
+def _set(*path: str | int, value: object) -> Callable[[Json], None]:
+    def change(of: Json) -> None:
+        node = of["result"]["tcp"]
+        for key in path[:-1]:
+            node = node[key]
+        node[path[-1]] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(
+            _set("segments", place, key, value=999)
+            for place in range(8)
+            for key in ("sent", "received")
+        ),
+        *(_set("segments", place, "sent", value=1001) for place in range(8)),
+        _set("opening_ns", "count", value=999),
+        _set("initiator", "without_stamp", value=1),
+        _set("responder", "resets", value=1),
+        _set("initiator", "wrong", value=1),
+        _set("responder", "unknown", value=1),
+        _set("initiator", "not_sent", value=1),
+    ],
+)
+def test_a_count_that_is_changed_is_told(change: Callable[[Json], None]) -> None:
+    changed = trial()
+    change(changed)
+    assert told(changed) != []
+
+
+def test_what_goes_farther_than_was_asked_for_is_told() -> None:
+    changed = trial("opened")
+    changed["result"]["tcp"]["segments"][3] |= {"sent": 1000, "received": 1000}
+    assert told(changed) == ["trial 1: request: connections do not go so far"]
+
+
+def test_connections_that_are_told_of_were_asked_for() -> None:
+    without = trial()
+    without["request"]["tcp"] = None
+    assert any("none was asked for" in line for line in told(without))
+    silent = trial()
+    silent["result"]["tcp"] = None
+    assert any("nothing is told of them" in line for line in told(silent))
