@@ -29,11 +29,12 @@ constexpr uint32_t kBesideObject = 64 + sizeof(net::TcpTimestamps);
 
 }  // namespace
 
-std::optional<dataplane::ExchangeSpec> parse_exchange(ObjectReader& trial, uint64_t seed) {
+std::optional<dataplane::ExchangeSpec> parse_exchange(ObjectReader& trial, uint64_t seed,
+                                                      uint16_t trial_id) {
   if (!trial.has("tcp") || trial.at("tcp").is_null()) return std::nullopt;
   ObjectReader reader(trial.at("tcp"), trial.path("tcp"));
   dataplane::ExchangeSpec spec;
-  spec.numbers = net::SequenceNumbers(vary::key_of(seed, 0, kNumbersGroup));
+  spec.numbers = net::SequenceNumbers(vary::key_of(seed, trial_id, kNumbersGroup));
   spec.end = reader.name_or("until", "answered", kEnds);
   spec.mss = static_cast<uint16_t>(reader.number_or("mss", 1460, kLeastMss, kMostMss));
   spec.object_bytes =

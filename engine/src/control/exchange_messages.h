@@ -14,7 +14,9 @@
 namespace dutperf::control {
 
 // A trial's `tcp`; none: its frames are of UDP. Of the connections' number the directions tell.
-std::optional<dataplane::ExchangeSpec> parse_exchange(ObjectReader& trial, uint64_t seed);
+// Each trial has other sequence numbers: what is late is none of the next one's.
+std::optional<dataplane::ExchangeSpec> parse_exchange(ObjectReader& trial, uint64_t seed,
+                                                      uint16_t trial_id);
 // Refuses what does not go with TCP. REQUIRES: all else of the trial is parsed.
 void check_exchange(const ObjectReader& trial, const dataplane::TrialSpec& spec);
 

@@ -269,7 +269,7 @@ TrialRequest parse_trial(const Json& params, const std::string& where) {
   spec.inspect_every =
       reader.number_or("inspect_every", dataplane::kInspectEvery, 0, kMaxInspectEvery);
   const uint64_t seed = reader.number_or("seed", 1, 0, INT64_MAX);
-  spec.exchange = parse_exchange(reader, seed);
+  spec.exchange = parse_exchange(reader, seed, spec.trial_id);
   request.fine_delays = parse_record(reader, spec);
   const Json& directions = reader.array("directions", 1, 2);
   for (size_t i = 0; i < directions.size(); ++i) {

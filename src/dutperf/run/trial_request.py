@@ -10,6 +10,7 @@ from dutperf.config.paths import path_flows, port_paths
 from dutperf.config.side import SideConfig, alternately
 from dutperf.config.sizes import most_pieces, received_sizes, sizes_in
 from dutperf.config.testbed import Testbed
+from dutperf.errors import InputError
 from dutperf.model.cell import Cell
 from dutperf.model.hosts import AddressSet
 from dutperf.model.specs import FixedLoadKeys, IpdvSpec
@@ -23,7 +24,7 @@ from dutperf.protocol.stream_messages import (
     Mix,
     StreamRequest,
 )
-from dutperf.protocol.stream_parts import ReceivedEnd, StreamPath
+from dutperf.protocol.stream_parts import ReceivedEnd, StreamPath, Tuples
 from dutperf.protocol.trial_messages import (
     Record,
     TagPlan,
@@ -69,6 +70,9 @@ def trial_request(
     """
     duration_s = cell.spec.trial_duration_s if duration_s is None else duration_s
     duration_ns = round(duration_s * 1e9)
+    ways = [_direction(testbed, cell, rate_fps, name) for name in directions(cell)]
+    if cell.spec.tcp:
+        ways = [_with_fresh_tuples(way, trial_id, duration_ns) for way in ways]
     return TrialRequest(
         trial_id=trial_id,
         duration_ns=duration_ns,
@@ -77,18 +81,45 @@ def trial_request(
         burst_limit=cell.spec.burst_limit,
         verify_checksums=not cell.traffic.ignore_checksums,
         lag_limit_ns=round(cell.spec.lag_limit_ms * 1e6),
-        # Connections that an earlier trial opened may be in the device's table still.
-        seed=cell.seed + trial_id if cell.spec.tcp else cell.seed,
+        seed=cell.seed,
         tcp=cell.spec.tcp,
         frame_timeout_ns=cell.spec.frame_timeout_ns,
         loss_tolerance_ppb=cell.spec.loss_tolerance_ppb,
         stop_when_lost=stop_when_lost,
         record=_record(cell, duration_ns),
         announcements=announcements(testbed, cell, duration_ns),
-        directions=[
-            _direction(testbed, cell, rate_fps, name) for name in directions(cell)
-        ],
+        directions=ways,
     )
+
+
+_STRIDE = 0x9E3779B97F4A7C15
+"""Puts the tuples of trials far from each other, whatever there are of both."""
+
+
+def _with_fresh_tuples(
+    direction: DirectionRequest, trial_id: int, duration_ns: int
+) -> DirectionRequest:
+    """Connections of other four-tuples than those of the trials before.
+
+    What these opened may be in the device's table still.
+    """
+    (stream,) = direction.streams
+    frames = direction.frames(duration_ns)
+    left = stream.combinations - frames
+    if left < 0 or not stream.vary:
+        raise InputError(
+            f"{frames:,} connections in a trial, and {stream.combinations:,} "
+            "four-tuples",
+            "widen ports or addresses of the traffic, or shorten the trial",
+        )
+    tuples = Tuples(
+        source="generated",
+        count=frames,
+        order="once",
+        first=trial_id * _STRIDE % (left + 1),
+    )
+    fresh = stream.model_copy(update={"tuples": tuples})
+    return direction.model_copy(update={"streams": [fresh]})
 
 
 def _record(cell: Cell, duration_ns: int) -> Record:
