@@ -193,8 +193,8 @@ def test_how_long_a_connection_takes_to_open_is_both_ways_together(
     assert_whole(result, 1000, STEPS["closed"])
     opening = of(result).opening_ns
     assert opening.min is not None
-    assert opening.min >= 2 * delay_ns - 64
-    assert opening.buckets[len(opening.buckets) // 2][0] < 2 * delay_ns + 5_000_000
+    # Of a thousand one is not held up by what else the CPUs do.
+    assert 2 * delay_ns - 64 <= opening.min < 3 * delay_ns
 
 
 @pytest.mark.parametrize("object_bytes", [0, 1, 1384])
