@@ -5,6 +5,7 @@
 #include "control/messages.h"
 #include "fuzz/require.h"
 #include "net/classify.h"
+#include "net/tcp.h"
 #include "vary/frame_writer.h"
 
 namespace dutperf::fuzz {
@@ -19,6 +20,20 @@ void try_to(Parse parse, const Json& params) {
   } catch (const control::ProtocolError& error) {
     require(*error.what() != 0 && !Json(error.what()).dump().empty(), "an error can be told");
   }
+}
+
+void check_udp(const uint8_t* frame, size_t size, uint64_t sequence) {
+  const net::Classified classified = net::classify(frame, size);
+  require(classified.kind == net::FrameKind::kTest, "what is sent is a test frame");
+  require(net::checksums_hold(frame, classified), "what is sent is whole");
+  require(classified.tag->sequence() == sequence, "a frame carries its number");
+}
+
+void check_syn(const net::SynLayout& syn, const uint8_t* frame, size_t size, uint64_t sequence) {
+  const auto segment = net::segment_in(frame, size);
+  require(segment && segment->flags == net::kTcpSyn, "what is sent is a SYN");
+  require(net::checksums_hold(frame, *segment), "what is sent is whole");
+  require(syn.numbers.connection_of(segment->sequence) == sequence, "a SYN carries its number");
 }
 
 // Frames number 0 and the stream's last two.
@@ -41,10 +56,11 @@ void write_frames(const dataplane::StreamSpec& stream, uint32_t frame_size, uint
   }
   writer.write(pointers, sequences, 3, frames);
   for (size_t i = 0; i < 3; ++i) {
-    const net::Classified classified = net::classify(pointers[i], size);
-    require(classified.kind == net::FrameKind::kTest, "what is sent is a test frame");
-    require(net::checksums_hold(pointers[i], classified), "what is sent is whole");
-    require(classified.tag->sequence() == sequences.lane[i], "a frame carries its number");
+    if (layout.syn) {
+      check_syn(*layout.syn, pointers[i], size, sequences.lane[i]);
+    } else {
+      check_udp(pointers[i], size, sequences.lane[i]);
+    }
   }
 }
 
