@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from burst_sample import connections_alone
 from report_page import Page
 from report_sample import (
     BEHIND,
@@ -131,6 +132,15 @@ def test_an_unfinished_cell_never_looks_like_a_number(tmp_path: Path) -> None:
     for section in ("glance", "summary"):
         assert f"{first.median:,.0f}" not in page.section(section)
         assert "\u2026 not finished" in page.section(section)
+
+
+def test_a_run_that_ended_among_connections_has_a_report(tmp_path: Path) -> None:
+    """Its last cell has trials of TCP connections, and no result."""
+    whole = connections_alone()
+    (*others, last) = whole.cells
+    assert last.procedure == "tcp-connection-rate"
+    left = whole.model_copy(update={"cells": others, "complete": False})
+    assert last.id in page_of(tmp_path / "r", left).text
 
 
 def test_repeats_show_their_spread(tmp_path: Path) -> None:

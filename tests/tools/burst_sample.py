@@ -9,7 +9,7 @@ from planning import Run, campaign, spec
 
 from dutperf.model.specs import ProcedureSpec
 from dutperf.results import ResultsFile
-from dutperf.simulation.fake_engine import FakeEngine, buffered
+from dutperf.simulation.fake_engine import FakeEngine, buffered, step
 
 QUEUE = 999
 SERVICE_FPS = 200_000
@@ -29,8 +29,15 @@ def bursts_and_a_group() -> ResultsFile:
         spec(procedure="throughput", trial_duration_s=10),
         spec(procedure="back-to-back", repeats=2),
         spec(procedure="multicast-throughput", trial_duration_s=10),
-        spec(procedure="tcp-connection-rate", trial_duration_s=10),
+        spec(procedure="tcp-connection-rate", trial_duration_s=1),
     )
+
+
+def connections_alone() -> ResultsFile:
+    """A TCP connection rate of 9,000 a second, in short trials."""
+    what = campaign(spec(procedure="tcp-connection-rate", trial_duration_s=1))
+    with tempfile.TemporaryDirectory() as directory:
+        return Run(Path(directory) / "run", FakeEngine(step(9000)))(what)
 
 
 def bursts_of_flows() -> ResultsFile:
