@@ -173,15 +173,20 @@ def test_the_longest_burst_is_what_queue_service_and_rate_give(tmp_path: Path) -
             gap = device.account(result.trial_id).directions["forward"].poll_gap_ns
             away_ns[stream.sent] = max(gap.max or 0, away_ns.get(stream.sent, 0))
 
-    service_fps = 200_000
-    cell = measured(tmp_path, 1000, service_fps, note, throughput_fps=service_fps)
+    # At a tenth of the others' rate a stall is a tenth as many frames.
+    rate_fps, service_fps = RATE // 10, 20_000
+    slower = {"max_rate_fps": rate_fps, "longest_burst_s": 0.025}
+    cell = measured(
+        tmp_path, 1000, service_fps, note, throughput_fps=service_fps, **slower
+    )
     assert cell.verdict == "pass"
     assert cell.median is not None
     served = service_fps * away_ns[int(cell.median)] / 1e9
-    least, most = (each / (1 - service_fps / RATE) for each in (1001, 1001 + served))
+    least = 1001 / (1 - service_fps / rate_fps)
+    most = (1001 + served) / (1 - service_fps / rate_fps)
     assert 0.98 * least <= cell.median <= 1.02 * most
     derived = {each.name: each.value for each in cell.derived}
-    corrected_s = cell.median / RATE * (1 - service_fps / RATE)
+    corrected_s = cell.median / rate_fps * (1 - service_fps / rate_fps)
     assert derived["corrected buffer time"] == pytest.approx(corrected_s)
     # A virtual port has no line rate.
     assert "definition" in {d.level for d in cell.deviations}
