@@ -40,14 +40,12 @@ class Connections {
  private:
   struct End {
     const char* name;
-    dataplane::ConnectionEnd end;
     double segments;       // of a connection
     dataplane::Step last;  // of them
   };
-  static constexpr std::array<End, 3> kEnds = {
-      {{"opened", dataplane::ConnectionEnd::kOpened, 3, dataplane::Step::kAck},
-       {"answered", dataplane::ConnectionEnd::kAnswered, 5, dataplane::Step::kResponse},
-       {"closed", dataplane::ConnectionEnd::kClosed, 8, dataplane::Step::kLastAck}}};
+  static constexpr std::array<End, 3> kEnds = {{{"opened", 3, dataplane::Step::kAck},
+                                                {"answered", 5, dataplane::Step::kResponse},
+                                                {"closed", 8, dataplane::Step::kLastAck}}};
   static constexpr uint64_t kConnections = 1 << 15;
   static constexpr uint64_t kAtOnce = 512;  // more would not fit between the ends
   static constexpr uint64_t kPatience = 1000;
@@ -55,11 +53,12 @@ class Connections {
   // Cycles a connection that was there to its end.
   double measure(const End& end) {
     dataplane::TrialSpec spec = trial(kConnections, {kPorts}, vary::Mode::kEnumerate);
-    spec.exchange = dataplane::ExchangeSpec{
-        .numbers = net::SequenceNumbers(7), .connections = kConnections, .end = end.end};
+    spec.exchange = dataplane::ExchangeSpec{.first = {.numbers = net::SequenceNumbers(7)},
+                                            .last = end.last,
+                                            .connections = kConnections};
     dataplane::StreamSpec& stream = spec.from[0].streams[0];
-    stream.layout.syn = net::SynLayout{spec.exchange->numbers, spec.exchange->mss};
-    stream.layout.frame_size = net::syn_frame_size(4);
+    stream.layout.tcp = spec.exchange->first;
+    stream.layout.frame_size = net::segment_frame_size(4, *stream.layout.tcp);
     stream.frame_sizes = stream.received_frame_sizes = {stream.layout.frame_size};
     dataplane::Exchange exchanges[2] = {
         {*spec.exchange, true, left_.ports[0]->tx[0], *left_.pools(0, 2)[1], true},

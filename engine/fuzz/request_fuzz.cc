@@ -29,11 +29,14 @@ void check_udp(const uint8_t* frame, size_t size, uint64_t sequence) {
   require(classified.tag->sequence() == sequence, "a frame carries its number");
 }
 
-void check_syn(const net::SynLayout& syn, const uint8_t* frame, size_t size, uint64_t sequence) {
+void check_segment(const net::SegmentLayout& layout, const uint8_t* frame, size_t size,
+                   uint64_t sequence) {
   const auto segment = net::segment_in(frame, size);
-  require(segment && segment->flags == net::kTcpSyn, "what is sent is a SYN");
+  const bool opens = layout.step == net::Step::kSyn;
+  require(segment && segment->has(net::kTcpSyn) == opens, "what is sent is such a segment");
   require(net::checksums_hold(frame, *segment), "what is sent is whole");
-  require(syn.numbers.connection_of(segment->sequence) == sequence, "a SYN carries its number");
+  const uint32_t first = segment->sequence - (opens ? 0 : 1 + layout.sent_before);
+  require(layout.numbers.connection_of(first) == sequence, "a segment carries its number");
 }
 
 // Frames number 0 and the stream's last two.
@@ -56,8 +59,8 @@ void write_frames(const dataplane::StreamSpec& stream, uint32_t frame_size, uint
   }
   writer.write(pointers, sequences, 3, frames);
   for (size_t i = 0; i < 3; ++i) {
-    if (layout.syn) {
-      check_syn(*layout.syn, pointers[i], size, sequences.lane[i]);
+    if (layout.tcp) {
+      check_segment(*layout.tcp, pointers[i], size, sequences.lane[i]);
     } else {
       check_udp(pointers[i], size, sequences.lane[i]);
     }

@@ -125,7 +125,8 @@ std::optional<Bytes> with_values(View variables, uint32_t answers, uint8_t& miss
 std::optional<Bytes> Agent::answer(const uint8_t* frame, size_t size,
                                    const net::OwnAddresses& own) {
   const auto flow = read_flow(frame, size);
-  if (!flow || flow->destination.port != kPort) return std::nullopt;
+  const bool is_query = flow && flow->protocol == Protocol::kUdp && flow->destination.port == kPort;
+  if (!is_query) return std::nullopt;
   if (!own.contains(net::IpAddress::from_bytes(flow->version, flow->destination.address.data()))) {
     return std::nullopt;
   }
@@ -140,8 +141,7 @@ std::optional<Bytes> Agent::answer(const uint8_t* frame, size_t size,
   std::memcpy(ethernet->src, own.mac.bytes.data(), sizeof ethernet->src);
   ethernet->ether_type = flow->version == 4 ? net::kEtherTypeIpv4 : net::kEtherTypeIpv6;
   append(result, *message);
-  const UdpFlow back{flow->version, flow->destination, flow->source,
-                     headers_bytes + message->size()};
+  const Flow back{flow->version, flow->destination, flow->source, headers_bytes + message->size()};
   write_headers(back, kHops, result.data() + sizeof(net::EthernetHeader));
   result.resize(std::max(result.size(), net::kMinFrameBytes));
   return result;

@@ -49,7 +49,7 @@ const std::string kInOctets = "2b060102010202010a01";
 
 Bytes frame_of(const Bytes& message, int version, const char* to = nullptr, uint16_t port = 161) {
   const char* const own = version == 4 ? "198.18.0.1" : "2001:2::1";
-  UdpFlow flow{version, {}, {}, net::ip_header_bytes(version) + 8 + message.size()};
+  Flow flow{version, {}, {}, net::ip_header_bytes(version) + 8 + message.size()};
   flow.source.address = IpAddress::parse(version == 4 ? "198.18.0.2" : "2001:2::2")->bytes;
   flow.source.port = 40'000;
   flow.destination.address = IpAddress::parse(to != nullptr ? to : own)->bytes;

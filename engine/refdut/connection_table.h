@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "nat_settings.h"
+#include "net/headers.h"
 #include "vary/draw.h"
 
 namespace dutperf::refdut {
@@ -20,10 +21,13 @@ struct Endpoint {
   bool operator==(const Endpoint&) const = default;
 };
 
+enum class Protocol : uint8_t { kTcp = net::kProtocolTcp, kUdp = net::kProtocolUdp };
+
 // As the outside knows the remote end.
 struct Connection {
   Endpoint inside;
   Endpoint remote;
+  Protocol protocol = Protocol::kUdp;
 
   bool operator==(const Connection&) const = default;
 };

@@ -39,20 +39,20 @@ Gateway::Decision Gateway::decide(size_t side, const uint8_t* frame, size_t size
   return side == settings_.inside ? from_inside(*flow, now_ns) : from_outside(*flow, now_ns);
 }
 
-bool Gateway::is_for_us(const UdpFlow& flow) const {
+bool Gateway::is_for_us(const Flow& flow) const {
   if (flow.version != settings_.inside_version()) return false;
   return settings_.kind != NatKind::k64 || has_prefix(flow.destination);
 }
 
-Gateway::Decision Gateway::from_inside(const UdpFlow& flow, uint64_t now_ns) {
+Gateway::Decision Gateway::from_inside(const Flow& flow, uint64_t now_ns) {
   if (!is_for_us(flow)) return {};
-  const Connection connection{flow.source, outside_form(flow.destination)};
+  const Connection connection{flow.source, outside_form(flow.destination), flow.protocol};
   auto number = numbers_.find(flow.source);
   if (number == numbers_.end() && inside_of_.size() == settings_.public_endpoints()) {
     ++no_public_endpoint_;
     return {Decision::Kind::kDrop, {}, {}};
   }
-  if (!know(connection, now_ns)) return {Decision::Kind::kDrop, {}, {}};
+  if (!know(connection, flow.may_open, now_ns)) return {Decision::Kind::kDrop, {}, {}};
   if (number == numbers_.end()) {
     const auto room = [this] { return std::pair(numbers_.bucket_count(), inside_of_.capacity()); };
     const auto before = room();
@@ -60,28 +60,32 @@ Gateway::Decision Gateway::from_inside(const UdpFlow& flow, uint64_t now_ns) {
     inside_of_.push_back(flow.source);
     endpoints_grown_ += room() != before;
   }
-  const UdpFlow other{settings_.outside_version(), public_endpoint(number->second),
-                      connection.remote, 0};
+  const Flow other{settings_.outside_version(), public_endpoint(number->second), connection.remote,
+                   0};
   return {Decision::Kind::kTranslate, flow, other};
 }
 
-Gateway::Decision Gateway::from_outside(const UdpFlow& flow, uint64_t now_ns) {
+Gateway::Decision Gateway::from_outside(const Flow& flow, uint64_t now_ns) {
   if (flow.version != settings_.outside_version()) return {};
   if (!is_public(flow.destination)) return {};
   const uint64_t number = number_of(flow.destination);
   const bool reachable = settings_.kind != NatKind::k46 || has_prefix(flow.source);
   if (!reachable || number >= inside_of_.size() ||
-      !table_.use({inside_of_[number], flow.source}, now_ns)) {
+      !table_.use({inside_of_[number], flow.source, flow.protocol}, now_ns)) {
     ++unknown_;
     return {Decision::Kind::kDrop, {}, {}};
   }
-  const UdpFlow other{settings_.inside_version(), inside_form(flow.source), inside_of_[number], 0};
+  const Flow other{settings_.inside_version(), inside_form(flow.source), inside_of_[number], 0};
   return {Decision::Kind::kTranslate, flow, other};
 }
 
 // Whether the connection's frame goes on: known before, or known or forgotten now.
-bool Gateway::know(const Connection& connection, uint64_t now_ns) {
+bool Gateway::know(const Connection& connection, bool may_open, uint64_t now_ns) {
   if (table_.use(connection, now_ns)) return true;
+  if (!may_open) {
+    ++unknown_;
+    return false;
+  }
   if (!setup_.serve(now_ns)) {
     const bool forget = settings_.overload == Overload::kForget;
     ++(forget ? forgotten_ : too_fast_);

@@ -3,7 +3,8 @@
 //
 // An inside endpoint has one public endpoint, for all whom it talks to, from its first connection
 // until the table is cleared; these are given out in order. The table holds connections, that is
-// pairs of an inside and a remote endpoint.
+// pairs of an inside and a remote endpoint. One of TCP is opened by a SYN and by nothing else; it
+// ends as any other does, by its timeout.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +29,8 @@ class Gateway {
       kDrop,
     };
     Kind kind = Kind::kPass;
-    UdpFlow flow;
-    UdpFlow other;
+    Flow flow;
+    Flow other;
   };
   // REQUIRES: `frame` has an Ethernet header; `now_ns` never goes back.
   Decision decide(size_t side, const uint8_t* frame, size_t size, uint64_t now_ns);
@@ -47,10 +48,10 @@ class Gateway {
   Json report(uint64_t now_ns);
 
  private:
-  Decision from_inside(const UdpFlow& flow, uint64_t now_ns);
-  Decision from_outside(const UdpFlow& flow, uint64_t now_ns);
-  bool know(const Connection& connection, uint64_t now_ns);
-  bool is_for_us(const UdpFlow& flow) const;
+  Decision from_inside(const Flow& flow, uint64_t now_ns);
+  Decision from_outside(const Flow& flow, uint64_t now_ns);
+  bool know(const Connection& connection, bool may_open, uint64_t now_ns);
+  bool is_for_us(const Flow& flow) const;
   // How the outside sees a remote end, and the other way round.
   Endpoint outside_form(const Endpoint& remote) const;
   Endpoint inside_form(const Endpoint& remote) const;

@@ -173,6 +173,29 @@ TEST_F(TheGateway, ForwardsFromOutsideOnlyWhatItKnows) {
   EXPECT_EQ(device_.report()["trials"][0]["reverse"]["foreground"]["dropped_by_nat"], 4);
 }
 
+TEST_F(TheGateway, OpensATcpConnectionByItsSynAlone) {
+  configure(kNat44);
+  const auto passes_as = [&](net::Step step) {
+    FrameLayout layout = layout_of(inside(5000));
+    layout.src_mac = kTester[0];
+    layout.dst_mac = kOwn[0];
+    io_.arriving[0].push_back(
+        net::testing::segment_of(layout, {.step = step, .numbers = net::SequenceNumbers(1)}));
+    io_.left[1].clear();
+    device_.step();
+    io_.clock_ns += 1000;
+    return !io_.left[1].empty();
+  };
+  EXPECT_FALSE(passes_as(net::Step::kRequest));
+  EXPECT_FALSE(passes_as(net::Step::kFin));
+  EXPECT_EQ(nat()["unknown"], 2);
+  EXPECT_TRUE(passes_as(net::Step::kSyn));
+  EXPECT_TRUE(passes_as(net::Step::kRequest));
+  EXPECT_EQ(nat()["connections"], 1);
+  EXPECT_TRUE(passes(0, inside(5000)));  // of UDP it is another one
+  EXPECT_EQ(nat()["connections"], 2);
+}
+
 TEST_F(TheGateway, RefusesWhenTheTableIsFullAndForgetsAfterTheTimeout) {
   configure(R"({"kind": "nat44", "public": {"first_address": "198.19.0.1"},
                 "table": {"entries": 3, "timeout_ns": 1000000}})");

@@ -14,14 +14,14 @@ uint16_t load16(const uint8_t* bytes) { return *reinterpret_cast<const net::Be16
 uint32_t load32(const uint8_t* bytes) { return *reinterpret_cast<const net::Be32*>(bytes); }
 uint64_t load64(const uint8_t* bytes) { return *reinterpret_cast<const net::Be64*>(bytes); }
 
-struct Flow {
+struct Ipv4Flow {
   uint32_t src;
   uint32_t dst;
   uint16_t src_port;
   uint16_t dst_port;
 };
 
-std::optional<Flow> flow_of(const uint8_t* ip, size_t size) {
+std::optional<Ipv4Flow> flow_of(const uint8_t* ip, size_t size) {
   if (size < sizeof(net::Ipv4Header) + sizeof(uint32_t)) return std::nullopt;
   const auto* header = reinterpret_cast<const net::Ipv4Header*>(ip);
   const size_t header_bytes = header->version_ihl % 16U * 4;
@@ -30,8 +30,8 @@ std::optional<Flow> flow_of(const uint8_t* ip, size_t size) {
   if (!has_ports || size < header_bytes + sizeof(uint32_t)) return std::nullopt;
   if ((header->flags_fragment & net::kMoreFragmentsOrOffset) != 0) return std::nullopt;
   const uint8_t* const ports = ip + header_bytes;
-  return Flow{load32(header->src), load32(header->dst), load16(ports),
-              load16(ports + sizeof(uint16_t))};
+  return Ipv4Flow{load32(header->src), load32(header->dst), load16(ports),
+                  load16(ports + sizeof(uint16_t))};
 }
 
 }  // namespace
@@ -69,14 +69,14 @@ std::optional<net::IpAddress> MapRelay::edge_of(uint32_t ipv4, uint16_t port) co
 }
 
 bool MapRelay::is_from(const uint8_t* outer_ip, const uint8_t* inner_ip, size_t size) const {
-  const std::optional<Flow> flow = flow_of(inner_ip, size);
+  const std::optional<Ipv4Flow> flow = flow_of(inner_ip, size);
   const auto edge = flow ? edge_of(flow->src, flow->src_port) : std::nullopt;
   const uint8_t* const src = outer_ip + offsetof(net::Ipv6Header, src);
   return edge && std::equal(edge->bytes.begin(), edge->bytes.end(), src);
 }
 
 std::optional<net::IpAddress> MapRelay::edge_for(const uint8_t* ip, size_t size) const {
-  const std::optional<Flow> flow = flow_of(ip, size);
+  const std::optional<Ipv4Flow> flow = flow_of(ip, size);
   return flow ? edge_of(flow->dst, flow->dst_port) : std::nullopt;
 }
 

@@ -20,7 +20,7 @@ MapTranslator::MapTranslator(const MapTranslation& translation)
       prefix_(translation.prefix),
       ipv4_at_(translation.prefix_bits == 64 ? 9 : 12) {}
 
-std::optional<UdpFlow> MapTranslator::from_edges(const UdpFlow& flow) const {
+std::optional<Flow> MapTranslator::from_edges(const Flow& flow) const {
   if (flow.version != 6) return std::nullopt;
   const uint32_t own = ipv4_at(flow.source, kIpv4InIdentifier);
   const auto edge = relay_.edge_of(own, flow.source.port);
@@ -30,17 +30,17 @@ std::optional<UdpFlow> MapTranslator::from_edges(const UdpFlow& flow) const {
   std::array<uint8_t, 16> rest = flow.destination.address;
   std::fill_n(rest.begin() + static_cast<ptrdiff_t>(ipv4_at_), sizeof far, uint8_t{0});
   if (rest != prefix_.bytes) return std::nullopt;
-  UdpFlow other{4, {{}, flow.source.port}, {{}, flow.destination.port}, 0};
+  Flow other{4, {{}, flow.source.port}, {{}, flow.destination.port}, 0};
   *reinterpret_cast<net::Be32*>(other.source.address.data()) = own;
   *reinterpret_cast<net::Be32*>(other.destination.address.data()) = far;
   return other;
 }
 
-std::optional<UdpFlow> MapTranslator::to_edges(const UdpFlow& flow) const {
+std::optional<Flow> MapTranslator::to_edges(const Flow& flow) const {
   if (flow.version != 4) return std::nullopt;
   const auto edge = relay_.edge_of(ipv4_at(flow.destination, 0), flow.destination.port);
   if (!edge) return std::nullopt;
-  UdpFlow other{6, {prefix_.bytes, flow.source.port}, {edge->bytes, flow.destination.port}, 0};
+  Flow other{6, {prefix_.bytes, flow.source.port}, {edge->bytes, flow.destination.port}, 0};
   std::copy_n(flow.source.address.begin(), sizeof(uint32_t),
               other.source.address.begin() + static_cast<ptrdiff_t>(ipv4_at_));
   return other;

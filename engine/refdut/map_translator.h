@@ -15,8 +15,8 @@ class MapTranslator {
   explicit MapTranslator(const MapTranslation& translation);
 
   // As the other side knows it; none: not of the edge that it says, or to nobody.
-  std::optional<UdpFlow> from_edges(const UdpFlow& flow) const;
-  std::optional<UdpFlow> to_edges(const UdpFlow& flow) const;
+  std::optional<Flow> from_edges(const Flow& flow) const;
+  std::optional<Flow> to_edges(const Flow& flow) const;
 
  private:
   const MapRelay relay_;

@@ -22,7 +22,7 @@ constexpr const char* kEdge = "2001:db8:12:3400:0:c000:212:34";
 
 TEST(MapTranslator, ReadsTheEdgeOfTheRfcsExample) {
   const MapTranslator relay(example_translation());
-  const UdpFlow out{6, end(kEdge, 1232), end("2001:db8:ffff:0:a:0102:0300:0", 80), 0};
+  const Flow out{6, end(kEdge, 1232), end("2001:db8:ffff:0:a:0102:0300:0", 80), 0};
   const auto flow = relay.from_edges(out);
   ASSERT_TRUE(flow);
   EXPECT_EQ(flow->version, 4);
@@ -35,7 +35,7 @@ TEST(MapTranslator, WritesItBack) {
        {std::tuple{"2001:db8:ffff::", 64, "2001:db8:ffff:0:a:0102:0300:0"},
         std::tuple{"64:ff9b::", 96, "64:ff9b::10.1.2.3"}}) {
     const MapTranslator relay(example_translation(prefix, static_cast<uint8_t>(bits)));
-    const UdpFlow in{4, end("10.1.2.3", 80), end("192.0.2.18", 1232), 0};
+    const Flow in{4, end("10.1.2.3", 80), end("192.0.2.18", 1232), 0};
     const auto flow = relay.to_edges(in);
     ASSERT_TRUE(flow);
     EXPECT_EQ(flow->version, 6);

@@ -22,8 +22,8 @@ Endpoint endpoint(const uint8_t* address, int version, uint16_t port) {
   return end;
 }
 
-// What the flow adds to the sum under the UDP checksum, ports and pseudo header.
-uint64_t sum_of_ends(const UdpFlow& flow) {
+// What the flow adds to the sum under the checksum of UDP or TCP, ports and pseudo header.
+uint64_t sum_of_ends(const Flow& flow) {
   const size_t bytes = address_bytes(flow.version);
   return net::sum_words(flow.source.address.data(), bytes) +
          net::sum_words(flow.destination.address.data(), bytes) + flow.source.port +
@@ -44,33 +44,33 @@ IpFields read_fields(const uint8_t* ip, int version) {
   return {header->hop_limit, static_cast<uint8_t>(header->version_class_flow >> 20)};
 }
 
-void write_ipv4(const UdpFlow& flow, const IpFields& fields, size_t udp_bytes, uint8_t* ip) {
+void write_ipv4(const Flow& flow, const IpFields& fields, size_t bytes, uint8_t* ip) {
   auto* header = reinterpret_cast<net::Ipv4Header*>(ip);
-  const size_t total = sizeof(net::Ipv4Header) + udp_bytes;
+  const size_t total = sizeof(net::Ipv4Header) + bytes;
   *header = {};
   header->version_ihl = 0x45;
   header->tos = fields.traffic_class;
   header->total_length = static_cast<uint16_t>(total);
   header->flags_fragment = total > kLargestWithoutDf ? net::kDontFragment : uint16_t{0};
   header->ttl = fields.hops;
-  header->protocol = net::kProtocolUdp;
+  header->protocol = static_cast<uint8_t>(flow.protocol);
   std::memcpy(header->src, flow.source.address.data(), sizeof header->src);
   std::memcpy(header->dst, flow.destination.address.data(), sizeof header->dst);
   header->checksum = net::finish(net::sum_words(ip, sizeof *header));
 }
 
-void write_ipv6(const UdpFlow& flow, const IpFields& fields, size_t udp_bytes, uint8_t* ip) {
+void write_ipv6(const Flow& flow, const IpFields& fields, size_t bytes, uint8_t* ip) {
   auto* header = reinterpret_cast<net::Ipv6Header*>(ip);
   header->version_class_flow = 6U << 28 | uint32_t{fields.traffic_class} << 20;
-  header->payload_length = static_cast<uint16_t>(udp_bytes);
-  header->next_header = net::kProtocolUdp;
+  header->payload_length = static_cast<uint16_t>(bytes);
+  header->next_header = static_cast<uint8_t>(flow.protocol);
   header->hop_limit = fields.hops;
   std::memcpy(header->src, flow.source.address.data(), sizeof header->src);
   std::memcpy(header->dst, flow.destination.address.data(), sizeof header->dst);
 }
 
 // The same version: all else in the header stays.
-void replace_addresses(const UdpFlow& flow, uint8_t* ip) {
+void replace_addresses(const Flow& flow, uint8_t* ip) {
   if (flow.version == 6) {
     auto* header = reinterpret_cast<net::Ipv6Header*>(ip);
     std::memcpy(header->src, flow.source.address.data(), sizeof header->src);
@@ -86,51 +86,74 @@ void replace_addresses(const UdpFlow& flow, uint8_t* ip) {
                   static_cast<uint16_t>(~net::fold(before)) + net::sum_words(header->src, 8));
 }
 
+std::optional<Protocol> protocol_of(uint8_t number) {
+  if (number == net::kProtocolUdp) return Protocol::kUdp;
+  return number == net::kProtocolTcp ? std::optional(Protocol::kTcp) : std::nullopt;
+}
+
+// Both begin with the ports.
+size_t header_bytes_of(Protocol protocol) {
+  return protocol == Protocol::kUdp ? sizeof(net::UdpHeader) : sizeof(net::TcpHeader);
+}
+
+net::Be16& checksum_of(Protocol protocol, uint8_t* header) {
+  return protocol == Protocol::kUdp ? reinterpret_cast<net::UdpHeader*>(header)->checksum
+                                    : reinterpret_cast<net::TcpHeader*>(header)->checksum;
+}
+
 }  // namespace
 
-std::optional<UdpFlow> read_flow(const uint8_t* frame, size_t size) {
+std::optional<Flow> read_flow(const uint8_t* frame, size_t size) {
   const uint16_t type = reinterpret_cast<const net::EthernetHeader*>(frame)->ether_type;
   const int version = type == net::kEtherTypeIpv4 ? 4 : 6;
   const size_t header_bytes = net::ip_header_bytes(version);
   if (size < kEthernet + header_bytes + sizeof(net::UdpHeader)) return std::nullopt;
   const uint8_t* ip = frame + kEthernet;
   const auto* udp = reinterpret_cast<const net::UdpHeader*>(ip + header_bytes);
-  UdpFlow flow{version, {}, {}, 0};
+  Flow flow{.version = version};
+  std::optional<Protocol> protocol;
   if (type == net::kEtherTypeIpv4) {
     const auto* header = reinterpret_cast<const net::Ipv4Header*>(ip);
     const bool whole = (header->flags_fragment & net::kMoreFragmentsOrOffset) == 0;
-    if (header->version_ihl != 0x45 || header->protocol != net::kProtocolUdp || !whole) {
-      return std::nullopt;
-    }
+    if (header->version_ihl != 0x45 || !whole) return std::nullopt;
+    protocol = protocol_of(header->protocol);
     flow.ip_bytes = header->total_length;
     flow.source = endpoint(header->src, 4, udp->src_port);
     flow.destination = endpoint(header->dst, 4, udp->dst_port);
   } else if (type == net::kEtherTypeIpv6) {
     const auto* header = reinterpret_cast<const net::Ipv6Header*>(ip);
-    if (header->next_header != net::kProtocolUdp) return std::nullopt;
+    protocol = protocol_of(header->next_header);
     flow.ip_bytes = header_bytes + header->payload_length;
     flow.source = endpoint(header->src, 6, udp->src_port);
     flow.destination = endpoint(header->dst, 6, udp->dst_port);
   } else {
     return std::nullopt;
   }
-  if (flow.ip_bytes < header_bytes + sizeof(net::UdpHeader)) return std::nullopt;
-  return kEthernet + flow.ip_bytes <= size ? std::optional(flow) : std::nullopt;
+  if (!protocol || kEthernet + flow.ip_bytes > size) return std::nullopt;
+  if (flow.ip_bytes < header_bytes + header_bytes_of(*protocol)) return std::nullopt;
+  flow.protocol = *protocol;
+  if (flow.protocol == Protocol::kTcp) {
+    const uint8_t flags = reinterpret_cast<const net::TcpHeader*>(ip + header_bytes)->flags;
+    flow.may_open = (flags & (net::kTcpSyn | net::kTcpAck | net::kTcpRst)) == net::kTcpSyn;
+  }
+  return flow;
 }
 
-size_t translated_size(const UdpFlow& flow, int version) {
+size_t translated_size(const Flow& flow, int version) {
   const size_t ip_bytes =
       flow.ip_bytes - net::ip_header_bytes(flow.version) + net::ip_header_bytes(version);
   return std::max(kEthernet + ip_bytes, net::kMinFrameBytes);
 }
 
-bool translate(const UdpFlow& flow, const UdpFlow& other, uint8_t* frame) {
+bool translate(const Flow& flow, const Flow& other, uint8_t* frame) {
+  const bool of_udp = flow.protocol == Protocol::kUdp;
   const size_t old_header = net::ip_header_bytes(flow.version);
   const size_t new_header = net::ip_header_bytes(other.version);
   const size_t udp_bytes = flow.ip_bytes - old_header;
   uint8_t* ip = frame + kEthernet;
-  const uint16_t checksum = reinterpret_cast<const net::UdpHeader*>(ip + old_header)->checksum;
-  if (checksum == 0 && other.version == 6) return false;
+  const uint16_t checksum = checksum_of(flow.protocol, ip + old_header);
+  const bool has_checksum = !of_udp || checksum != 0;
+  if (!has_checksum && other.version == 6) return false;
   if (flow.version == other.version) {
     replace_addresses(other, ip);
   } else {
@@ -140,20 +163,22 @@ bool translate(const UdpFlow& flow, const UdpFlow& other, uint8_t* frame) {
     if (end < net::kMinFrameBytes) std::memset(frame + end, 0, net::kMinFrameBytes - end);
     reinterpret_cast<net::EthernetHeader*>(frame)->ether_type =
         other.version == 4 ? net::kEtherTypeIpv4 : net::kEtherTypeIpv6;
-    (other.version == 4 ? write_ipv4 : write_ipv6)(other, fields, udp_bytes, ip);
+    Flow written = other;
+    written.protocol = flow.protocol;
+    (other.version == 4 ? write_ipv4 : write_ipv6)(written, fields, udp_bytes, ip);
   }
   auto* udp = reinterpret_cast<net::UdpHeader*>(ip + new_header);
   udp->src_port = other.source.port;
   udp->dst_port = other.destination.port;
-  if (checksum != 0) {
-    udp->checksum =
-        net::finish_udp(uint64_t{static_cast<uint16_t>(~checksum)} +
-                        static_cast<uint16_t>(~net::fold(sum_of_ends(flow))) + sum_of_ends(other));
+  if (has_checksum) {
+    const uint64_t sum = uint64_t{static_cast<uint16_t>(~checksum)} +
+                         static_cast<uint16_t>(~net::fold(sum_of_ends(flow))) + sum_of_ends(other);
+    checksum_of(flow.protocol, ip + new_header) = of_udp ? net::finish_udp(sum) : net::finish(sum);
   }
   return true;
 }
 
-void write_headers(const UdpFlow& flow, uint8_t hops, uint8_t* ip) {
+void write_headers(const Flow& flow, uint8_t hops, uint8_t* ip) {
   const size_t header_bytes = net::ip_header_bytes(flow.version);
   const size_t udp_bytes = flow.ip_bytes - header_bytes;
   (flow.version == 4 ? write_ipv4 : write_ipv6)(flow, {hops, 0}, udp_bytes, ip);

@@ -19,7 +19,7 @@ using net::testing::tagged_payload;
 
 Endpoint end_of(const IpAddress& address, uint16_t port) { return {address.bytes, port}; }
 
-UdpFlow flow_of(const FrameLayout& layout) {
+Flow flow_of(const FrameLayout& layout) {
   return {layout.ip_version, end_of(layout.src_ip, layout.src_port),
           end_of(layout.dst_ip, layout.dst_port), 0};
 }
@@ -66,6 +66,35 @@ TEST_P(Translating, MakesTheFrameThatTheOtherEndsWouldHaveSent) {
     ASSERT_TRUE(translate(*flow, flow_of(wanted), frame.data()));
     frame.resize(size);
     ASSERT_EQ(frame, reference_frame(wanted, payload)) << from << " to " << to;
+  }
+}
+
+TEST_P(Translating, OfTcpKeepsAllButTheEnds) {
+  const auto [from, to] = GetParam();
+  std::mt19937 random(from * 10 + to);
+  for (int i = 0; i < 200; ++i) {
+    const FrameLayout layout = random_ends(net::testing::sample_layout(from, 84), from, random);
+    const FrameLayout wanted = random_ends(layout, to, random);
+    Bytes frame = net::testing::segment_of(
+        layout, {.step = net::Step::kRequest, .numbers = net::SequenceNumbers(random())});
+    const auto before = net::segment_in(frame.data(), frame.size());
+    frame.resize(frame.size() + 20);
+    const auto flow = read_flow(frame.data(), frame.size());
+    ASSERT_TRUE(flow);
+    EXPECT_EQ(flow->protocol, Protocol::kTcp);
+    EXPECT_FALSE(flow->may_open);
+    const size_t size = translated_size(*flow, to);
+    ASSERT_TRUE(translate(*flow, flow_of(wanted), frame.data()));
+    const auto after = net::segment_in(frame.data(), size);
+    ASSERT_TRUE(after);
+    EXPECT_EQ(after->ip_version, to);
+    EXPECT_EQ(after->sequence, before->sequence);
+    EXPECT_EQ(after->acknowledgment, before->acknowledgment);
+    EXPECT_EQ(after->payload_bytes(), before->payload_bytes());
+    EXPECT_TRUE(net::checksums_hold(frame.data(), *after));
+    const auto ends = read_flow(frame.data(), size);
+    EXPECT_EQ(ends->source, flow_of(wanted).source);
+    EXPECT_EQ(ends->destination, flow_of(wanted).destination);
   }
 }
 

@@ -20,6 +20,7 @@ _END = dict.fromkeys(
         "wrong",
         "damaged",
         "renumbered",
+        "proxied",
         "without_stamp",
         "not_sent",
     ),
@@ -27,7 +28,7 @@ _END = dict.fromkeys(
 )
 
 
-def trial(until: str = "closed", count: int = 1000) -> Json:
+def trial(until: str = "closed", count: int = 1000, *, begin: str = "syn") -> Json:
     """One that passed, of ``count`` connections."""
     request = body(golden("trial.run-tcp.params"))
     result = copy.deepcopy(body(golden("trial.run.result")))
@@ -62,13 +63,16 @@ def trial(until: str = "closed", count: int = 1000) -> Json:
         "intended_rate_fps": 1000,
         "beside": None,
     }
-    request["tcp"] = request["tcp"] | {"until": until}
-    steps = {"opened": 3, "answered": 5, "closed": 8}[until]
+    whose = {"opened_by": None if begin == "syn" else 41, "asked": 0}
+    request["tcp"] |= {"begin": begin, "until": until, **whose}
+    first = {"syn": 0, "ack": 2, "request": 3, "fin": 5}[begin]
+    end = {"half_open": 2, "opened": 3, "answered": 5, "closed": 8}[until]
+    answered = none if begin == "ack" else histogram
     segments = [
         {
             "name": name,
-            "sent": count if place < steps else 0,
-            "received": count if place < steps else 0,
+            "sent": count if first <= place < end else 0,
+            "received": count if first <= place < end else 0,
             "duplicate": 0,
         }
         for place, name in enumerate(_NAMES)
@@ -82,7 +86,7 @@ def trial(until: str = "closed", count: int = 1000) -> Json:
             "segments": segments,
             "initiator": dict(_END),
             "responder": dict(_END),
-            "opening_ns": histogram,
+            "first_answer_ns": answered,
         },
     }
     return {
@@ -102,9 +106,23 @@ def told(of: Json) -> list[str]:
     return [line for line in check_trials([of]) if "its ids" not in line]
 
 
-@pytest.mark.parametrize("until", ["opened", "answered", "closed"])
-def test_connections_that_all_came_to_their_end_hold_together(until: str) -> None:
-    assert told(trial(until)) == []
+@pytest.mark.parametrize(
+    ("begin", "until"),
+    [
+        ("syn", "half_open"),
+        ("syn", "opened"),
+        ("syn", "answered"),
+        ("syn", "closed"),
+        ("ack", "opened"),
+        ("request", "answered"),
+        ("request", "closed"),
+        ("fin", "closed"),
+    ],
+)
+def test_connections_that_all_came_to_their_end_hold_together(
+    begin: str, until: str
+) -> None:
+    assert told(trial(until, begin=begin)) == []
 
 
 def _set(*path: str | int, value: object) -> Callable[[Json], None]:
@@ -126,7 +144,7 @@ def _set(*path: str | int, value: object) -> Callable[[Json], None]:
             for key in ("sent", "received")
         ),
         *(_set("segments", place, "sent", value=1001) for place in range(8)),
-        _set("opening_ns", "count", value=999),
+        _set("first_answer_ns", "count", value=999),
         _set("initiator", "without_stamp", value=1),
         _set("responder", "resets", value=1),
         _set("initiator", "wrong", value=1),
@@ -143,7 +161,7 @@ def test_a_count_that_is_changed_is_told(change: Callable[[Json], None]) -> None
 def test_what_goes_farther_than_was_asked_for_is_told() -> None:
     changed = trial("opened")
     changed["result"]["tcp"]["segments"][3] |= {"sent": 1000, "received": 1000}
-    assert told(changed) == ["trial 1: request: connections do not go so far"]
+    assert told(changed) == ["trial 1: request: connections of the trial have none"]
 
 
 def test_connections_that_are_told_of_were_asked_for() -> None:

@@ -70,6 +70,20 @@ def test_the_capacity_is_exact_and_the_eviction_policy_has_its_name(
     assert (found.eviction.policy, found.eviction.oldest) == (policy, oldest)
 
 
+@pytest.mark.parametrize("procedure", ["tcp-capacity", "tcp-half-open"])
+@pytest.mark.parametrize("eviction", ["refuse", "least_recently_used"])
+def test_as_many_tcp_connections_are_held_as_the_table_has_room_for(
+    tmp_path: Path, procedure: str, eviction: str
+) -> None:
+    """Whether it refuses a SYN or forgets an older connection for it."""
+    with gateway(tmp_path, {"table": {"entries": ENTRIES, "eviction": eviction}}):
+        where = ("--lab", "known-answer-nat44")
+        limits = ("--first", "480", "--connections", "1250", "--max-rate", "20000")
+        found = measured(tmp_path, procedure, *where, *limits, "--beta", "0.5")
+    assert (found.verdict, found.median) == ("pass", ENTRIES)
+    assert dutperf("verify", str(tmp_path / "results")).returncode == 0
+
+
 def test_a_plain_router_is_no_gateway(tmp_path: Path) -> None:
     """All its frames arrive: only whom the responder sees tells."""
     command = ("connection-rate", "--lab", "linux-router", "--ip", "4")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,23 +19,36 @@ from livetools import (
     codes,
     counting,
     dutperf,
+    inside,
     open_rings,
     ref_dut,
     running_engine,
     to_nobody,
 )
 
+from dutperf import lab
 from dutperf.engine.client import Engine
 from dutperf.protocol.base import IpVersion
 from dutperf.protocol.result_messages import SegmentName, TcpResult, TrialResult
 from dutperf.protocol.stream_messages import FieldName, FieldVariation
-from dutperf.protocol.trial_messages import ConnectionEnd, Tcp, TrialRequest
+from dutperf.protocol.trial_messages import (
+    ConnectionBegin,
+    ConnectionEnd,
+    Tcp,
+    TrialRequest,
+)
 from dutperf.results import load_journal, load_results
 
 pytestmark = counting(DEVICE)
 
-SYN_SIZE: dict[IpVersion, int] = {4: 74, 6: 94}
-STEPS: dict[ConnectionEnd, int] = {"opened": 3, "answered": 5, "closed": 8}
+SIZE: dict[ConnectionBegin, int] = {"syn": 74, "ack": 70, "request": 119, "fin": 70}
+IPV6_LONGER = 20
+STEPS: dict[ConnectionEnd, int] = {
+    "half_open": 2,
+    "opened": 3,
+    "answered": 5,
+    "closed": 8,
+}
 
 
 PORTS: tuple[tuple[FieldName, int, int], ...] = (
@@ -44,18 +58,24 @@ PORTS: tuple[tuple[FieldName, int, int], ...] = (
 
 
 def connections(
-    ip: IpVersion = 4, fps: int = 10_000, ms: int = 50, **tcp: object
+    ip: IpVersion = 4,
+    fps: int = 10_000,
+    ms: int = 50,
+    *,
+    trial_id: int = 1,
+    begin: ConnectionBegin = "syn",
+    **tcp: object,
 ) -> TrialRequest:
     trial = Trial(
         ip=ip,
-        size=SYN_SIZE[ip],
+        size=SIZE[begin] + (IPV6_LONGER if ip == 6 else 0),
         fps=fps,
         ms=ms,
         directions=["forward"],
         # The last answers come when the device has had the CPU.
         extra={"residual_wait_ns": 500 * MS},
     )
-    request = trial.request()
+    request = trial.request(trial_id)
     stream = request.directions[0].streams[0]
     ports = [
         FieldVariation(
@@ -66,7 +86,10 @@ def connections(
     varied = stream.model_copy(update={"vary": ports})
     direction = request.directions[0].model_copy(update={"streams": [varied]})
     return request.model_copy(
-        update={"directions": [direction], "tcp": Tcp.model_validate(tcp)}
+        update={
+            "directions": [direction],
+            "tcp": Tcp.model_validate(tcp | {"begin": begin}),
+        }
     )
 
 
@@ -75,12 +98,13 @@ def of(result: TrialResult) -> TcpResult:
     return result.tcp
 
 
-def assert_whole(result: TrialResult, count: int, steps: int) -> None:
+def assert_whole(result: TrialResult, count: int, end: int, first: int = 0) -> None:
     told = [(s.sent, s.received, s.duplicate) for s in of(result).segments]
-    assert told == [(count, count, 0)] * steps + [(0, 0, 0)] * (len(told) - steps)
-    for end in (of(result).initiator, of(result).responder):
-        assert set(end.model_dump().values()) == {0}
-    assert of(result).opening_ns.count == count
+    nobody, each = (0, 0, 0), (count, count, 0)
+    assert told == [each if first <= n < end else nobody for n in range(len(told))]
+    for told_by in (of(result).initiator, of(result).responder):
+        assert set(told_by.model_dump().values()) == {0}
+    assert of(result).first_answer_ns.count == (count if end - first > 1 else 0)
     (direction,) = result.directions
     (stream,) = direction.streams
     assert (stream.sent, stream.received, stream.duplicate) == (count, count, 0)
@@ -99,6 +123,43 @@ def test_each_connection_takes_each_step_once(
         for _ in range(2):
             result = engine.measure(connections(ip, until=end))
             assert_whole(result, 500, STEPS[end])
+
+
+LATER: dict[ConnectionBegin, tuple[ConnectionEnd, int]] = {
+    "ack": ("opened", 2),
+    "request": ("answered", 3),
+    "fin": ("closed", 5),
+}
+
+
+@pytest.mark.parametrize("begin", LATER)
+@pytest.mark.parametrize("ip", [4, 6])
+def test_what_one_trial_opened_the_next_one_uses(
+    tmp_path: Path, ip: IpVersion, begin: ConnectionBegin
+) -> None:
+    until, first = LATER[begin]
+    opened: ConnectionEnd = "half_open" if begin == "ack" else "opened"
+    with running_engine(tmp_path) as engine:
+        open_rings(engine)
+        assert_whole(engine.measure(connections(ip, until=opened)), 500, STEPS[opened])
+        later = connections(ip, trial_id=2, begin=begin, until=until, opened_by=1)
+        assert_whole(engine.measure(later), 500, STEPS[until], first)
+
+
+def test_each_of_several_trials_goes_on_where_the_one_before_ended(
+    tmp_path: Path,
+) -> None:
+    with running_engine(tmp_path) as engine:
+        open_rings(engine)
+        assert_whole(engine.measure(connections(until="answered")), 500, 5)
+        used = functools.partial(connections, opened_by=1)
+        for asked in (1, 2):
+            later = used(
+                trial_id=1 + asked, begin="request", until="answered", asked=asked
+            )
+            assert_whole(engine.measure(later), 500, 5, 3)
+        last = used(trial_id=4, begin="fin", until="closed", asked=3)
+        assert_whole(engine.measure(last), 500, 8, 5)
 
 
 def test_a_plain_trial_after_it_is_as_ever(tmp_path: Path) -> None:
@@ -191,7 +252,7 @@ def test_how_long_a_connection_takes_to_open_is_both_ways_together(
     with wire(tmp_path, forward=rule, reverse=rule) as engine:
         result = engine.measure(to_nobody(connections(until="closed", ms=100)))
     assert_whole(result, 1000, STEPS["closed"])
-    opening = of(result).opening_ns
+    opening = of(result).first_answer_ns
     assert opening.min is not None
     # Of a thousand one is not held up by what else the CPUs do.
     assert 2 * delay_ns - 64 <= opening.min < 3 * delay_ns
@@ -208,6 +269,70 @@ def test_a_single_connection(tmp_path: Path) -> None:
     with wire(tmp_path) as engine:
         request = connections(until="closed", fps=1000, ms=1)
         assert_whole(engine.measure(to_nobody(request)), 1, STEPS["closed"])
+
+
+SYN_PROXY = """
+table ip proxy {
+  chain untracked {
+    type filter hook prerouting priority raw;
+    tcp flags & (fin|syn|rst|ack) == syn notrack
+  }
+  chain forwarded {
+    type filter hook forward priority filter;
+    ct state invalid,untracked synproxy mss 1460 wscale 7 timestamp sack-perm
+    ct state invalid drop
+  }
+}
+"""
+
+
+@pytest.fixture
+def syn_proxy(tmp_path: Path) -> Iterator[None]:
+    """The kernel answers each SYN by a cookie, and says at first that it has no room.
+
+    Without checksum offload: a veth pair would leave the checksums of the kernel's own
+    segments to a NIC that is not there.
+    """
+    rules = tmp_path / "proxy.nft"
+    rules.write_text(SYN_PROXY)
+    try:
+        assert dutperf("lab", "up", "linux-router").returncode == 0
+        inside("dut", "sysctl", "-qw", "net.netfilter.nf_conntrack_tcp_loose=0")
+        for interface in ("left", "right"):
+            inside("dut", "ethtool", "-K", interface, "tx", "off")
+        inside("dut", "nft", "-f", str(rules))
+        yield
+    finally:
+        lab.down(all_=True)
+
+
+@pytest.mark.lab
+@pytest.mark.usefixtures("syn_proxy")
+def test_a_proxy_of_syns_is_told(tmp_path: Path) -> None:
+    where = ("--lab", "linux-router", "--ip", "4", *SHORT)
+    run = tmp_path / "run"
+    done = dutperf(
+        *("tcp-connection-rate", *where, "--max-rate", "1000", "--output", str(run))
+    )
+    assert done.returncode == 0, done.stderr
+    (cell,) = load_results(run).cells
+    assert cell.median == 1000
+    (told,) = (each for each in cell.findings if each.kind == "proxied")
+    assert told.numbers["proxied"] == told.numbers["opened"] > 0
+    for record in load_journal(run).records:
+        if record.result.verdict.kind == "pass":
+            assert_chain(record.result)
+    # What it opened nobody else can go on with.
+    held = tmp_path / "held"
+    numbers = ("--first", "100", "--connections", "200", "--max-rate", "1000")
+    dutperf(
+        *("tcp-capacity", *where[:4], *numbers, "--settle-wait", "0"),
+        *("--restabilise-wait", "0", "--output", str(held)),
+    )
+    (cell,) = load_results(held).cells
+    assert (cell.verdict, cell.median) == ("invalid", None)
+    assert [reason.code for reason in cell.reasons] == ["renumbered"]
+    assert "SYN proxy" in cell.reasons[0].message
 
 
 GATEWAYS = {

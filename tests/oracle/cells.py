@@ -67,7 +67,15 @@ def _by_procedure(source: Source) -> Json:
             )
 
 
-_ON_CONNECTIONS = {"connection-rate", "table-capacity", "teardown-rate"}
+_ON_CONNECTIONS = {
+    "connection-rate",
+    "table-capacity",
+    "teardown-rate",
+    "tcp-capacity",
+    "tcp-half-open",
+    "tcp-request-rate",
+    "tcp-teardown-rate",
+}
 _NOTHING: Json = {
     "points": [],
     "derived": [],

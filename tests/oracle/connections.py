@@ -44,12 +44,16 @@ def derived_connections(
     parts: Json = {"capacity": [], "teardown": [], "expiry": []}
     repeats: list[Repeat] = []
     for own in by_repeat:
-        validated = settings.get("alpha") is not None
+        is_used = procedure in ("tcp-request-rate", "tcp-teardown-rate")
+        validated = settings.get("alpha") is not None or is_used
         tests = list(_tests(own, validated=validated, translates=translates))
         match procedure:
+            case "tcp-request-rate" | "tcp-teardown-rate":
+                used = [test.as_used() for test in tests if test.last is not test.first]
+                repeats.append(_rate(used, own, settings, limit))
             case "connection-rate":
                 repeats.append(_rate(tests, own, settings, limit))
-            case "table-capacity":
+            case "table-capacity" | "tcp-capacity" | "tcp-half-open":
                 search = _CapacitySearch(tests, settings, limit)
                 repeats.append(search.repeat(own))
                 parts["capacity"].append(search.record())
@@ -70,6 +74,10 @@ class _Test(NamedTuple):
     first: Json
     last: Json
     records: int
+
+    def as_used(self) -> _Test:
+        """As one that looks for how fast the last of its trials may be."""
+        return self._replace(rate_per_s=self.last["load_fps"], first=self.last)
 
     def asked(self) -> Asked:
         return Asked(self.rate_per_s, self.last["repeat"], self.kind, self.last)

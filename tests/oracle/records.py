@@ -32,6 +32,7 @@ _OTHER_RATES_TOO = {
     "phase1_failed",
     "unexpected_address",
     "not_translated",
+    "renumbered",
     "connections_expired",
 }
 _BY_OTHERS = {
@@ -167,12 +168,14 @@ def _mean_size(direction: Json, side: str) -> Fraction | None:
 
 def opens(trial: Json) -> bool:
     """Whether it is phase 1, which makes a new table."""
-    learn = trial["request"].get("learn")
-    return bool(learn) and not learn["keep"]
+    learn, tcp = trial["request"].get("learn"), trial["request"].get("tcp")
+    return tcp["begin"] == "syn" if tcp else bool(learn) and not learn["keep"]
 
 
 def connections(trial: Json) -> int:
     """How many phase 1 opens."""
+    if trial["request"].get("tcp"):
+        return sum(stream["intended"] for stream in streams(trial))
     return int(trial["request"]["learn"]["entries"])
 
 

@@ -100,6 +100,11 @@ def opening(connections: int, **keys: object) -> dict[str, object]:
 
 
 RATE = {"procedure": "connection-rate", "resolution": "5%", "repeats": 2}
+USED = {
+    "resolution": "5%",
+    "repeats": 2,
+    "stateful": opening(500, phase1_rate=2000),
+}
 CASES = {
     "throughput": Case(
         {"procedure": "throughput", "resolution": "5%", "repeats": 2}, dut=step(9000)
@@ -120,6 +125,30 @@ CASES = {
     "tcp": Case(
         {"procedure": "tcp-connection-rate", "resolution": "5%", "repeats": 2},
         dut=step(9000),
+    ),
+    "tcp-capacity": Case(
+        {
+            "procedure": "tcp-capacity",
+            "resolution": "500",
+            "stateful": opening(1000, first=100, error=100, alpha=1),
+        },
+        lambda: SimulatedNat(table_size=400),
+        ("bulk_delete", "restart", "is_alive"),
+    ),
+    "tcp-half-open, no hook": Case(
+        {
+            "procedure": "tcp-half-open",
+            "resolution": "500",
+            "stateful": opening(1000, first=100, error=100, alpha=1, dut_timeout_s=9),
+        },
+        lambda: SimulatedNat(table_size=400, timeout_ns=9 * 10**9),
+        remembers=True,
+    ),
+    "tcp-request-rate": Case(
+        USED | {"procedure": "tcp-request-rate"}, SimulatedNat, dut=step(9000)
+    ),
+    "tcp-teardown-rate": Case(
+        USED | {"procedure": "tcp-teardown-rate"}, SimulatedNat, dut=step(9000)
     ),
     "frame-loss": Case({"procedure": "frame-loss", "repeats": 2}, dut=step(15_000)),
     "back-to-back": Case(

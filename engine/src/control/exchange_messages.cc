@@ -9,15 +9,18 @@
 namespace dutperf::control {
 namespace {
 
-using dataplane::ConnectionEnd;
 using dataplane::index_of;
 using dataplane::other;
 using dataplane::Side;
 using dataplane::Step;
 
-constexpr NamesOf<ConnectionEnd, 3> kEnds = {{{"opened", ConnectionEnd::kOpened},
-                                              {"answered", ConnectionEnd::kAnswered},
-                                              {"closed", ConnectionEnd::kClosed}}};
+constexpr NamesOf<Step, 4> kFirst = {
+    {{"syn", Step::kSyn}, {"ack", Step::kAck}, {"request", Step::kRequest}, {"fin", Step::kFin}}};
+constexpr NamesOf<Step, 4> kLast = {{{"half_open", Step::kSynAck},
+                                     {"opened", Step::kAck},
+                                     {"answered", Step::kResponse},
+                                     {"closed", Step::kLastAck}}};
+constexpr uint64_t kMostAsked = 1000;
 constexpr std::array<const char*, dataplane::kSteps> kSegments = {
     "syn", "syn_ack", "ack", "request", "response", "fin", "fin_ack", "last_ack"};
 // Of a draw that no variation has.
@@ -34,11 +37,28 @@ std::optional<dataplane::ExchangeSpec> parse_exchange(ObjectReader& trial, uint6
   if (!trial.has("tcp") || trial.at("tcp").is_null()) return std::nullopt;
   ObjectReader reader(trial.at("tcp"), trial.path("tcp"));
   dataplane::ExchangeSpec spec;
-  spec.numbers = net::SequenceNumbers(vary::key_of(seed, trial_id, kNumbersGroup));
-  spec.end = reader.name_or("until", "answered", kEnds);
-  spec.mss = static_cast<uint16_t>(reader.number_or("mss", 1460, kLeastMss, kMostMss));
+  net::SegmentLayout& first = spec.first;
+  first.step = reader.name_or("begin", "syn", kFirst);
+  spec.last = reader.name_or("until", "answered", kLast);
+  if (spec.last < first.step) reader.refuse("until", "must not be before begin");
+  if (first.step == Step::kAck && spec.last != Step::kAck) {
+    reader.refuse("until", "must be opened: nothing answers the ack that begins");
+  }
+  first.mss = static_cast<uint16_t>(reader.number_or("mss", 1460, kLeastMss, kMostMss));
   spec.object_bytes =
-      static_cast<uint32_t>(reader.number_or("object_bytes", 64, 0, spec.mss - kBesideObject));
+      static_cast<uint32_t>(reader.number_or("object_bytes", 64, 0, first.mss - kBesideObject));
+  const bool opens = first.step == Step::kSyn;
+  const bool is_told = reader.has("opened_by") && !reader.at("opened_by").is_null();
+  const uint64_t opened_by = is_told ? reader.number("opened_by", 1, UINT16_MAX) : trial_id;
+  if (opens != (opened_by == trial_id)) {
+    reader.refuse("opened_by", opens ? "goes with what begins later" : "must be an earlier trial");
+  }
+  first.numbers = net::SequenceNumbers(vary::key_of(seed, opened_by, kNumbersGroup));
+  const uint64_t asked = reader.number_or("asked", 0, 0, kMostAsked);
+  if (asked > 0 && first.step <= Step::kAck) reader.refuse("asked", "goes with request and fin");
+  first.sent_before = static_cast<uint32_t>(asked * net::kHttpRequestBytes);
+  first.answered_before =
+      static_cast<uint32_t>(asked * net::http_response(spec.object_bytes).size());
   reader.finish();
   return spec;
 }
@@ -79,21 +99,22 @@ ExchangeResult exchange_result(const dataplane::TrialSpec& spec, const dataplane
       segments.duplicate += report.duplicate[step];
     }
   }
-  result.segments[static_cast<size_t>(Step::kSyn)].sent = run.sent_from(result.initiator).sent;
+  result.first = spec.exchange->first.step;
+  result.segments[static_cast<size_t>(result.first)].sent = run.sent_from(result.initiator).sent;
   return result;
 }
 
-// SYNs are the direction's frames, and judged with it. What a stall can have cost of them it can
-// have cost of each kind of segment that follows.
+// The first segments are the direction's frames, and judged with it. What a stall can have cost of
+// them it can have cost of each kind of segment that follows.
 measure::ExchangeFacts facts_of(const ExchangeResult& result,
                                 const std::vector<measure::Shadow>& shadows) {
   measure::ExchangeFacts facts;
   for (const measure::Shadow& shadow : shadows) {
     if (!shadow.may_lose) continue;
-    const uint64_t connections = result.segments[static_cast<size_t>(Step::kSyn)].sent;
+    const uint64_t connections = result.segments[static_cast<size_t>(result.first)].sent;
     facts.may_be_ours += std::min(shadow.frames, connections) * (dataplane::kSteps - 1);
   }
-  for (size_t step = static_cast<size_t>(Step::kSynAck); step < dataplane::kSteps; ++step) {
+  for (size_t step = static_cast<size_t>(result.first) + 1; step < dataplane::kSteps; ++step) {
     const ExchangeResult::Segments& segments = result.segments[step];
     facts.segments.push_back({kSegments[step], segments.sent, segments.received});
   }
@@ -115,16 +136,20 @@ Json to_json(const ExchangeResult& result) {
                         {"duplicate", counts.duplicate}});
   }
   const auto end = [](const dataplane::ExchangeReport& report) {
-    return Json{{"resets", report.resets},         {"unknown", report.unknown},
-                {"wrong", report.wrong},           {"damaged", report.damaged},
-                {"renumbered", report.renumbered}, {"without_stamp", report.without_stamp},
+    return Json{{"resets", report.resets},
+                {"unknown", report.unknown},
+                {"wrong", report.wrong},
+                {"damaged", report.damaged},
+                {"renumbered", report.renumbered},
+                {"proxied", report.proxied},
+                {"without_stamp", report.without_stamp},
                 {"not_sent", report.not_sent}};
   };
   const dataplane::ExchangeReport& initiator = result.ends[index_of(result.initiator)];
   return {{"segments", segments},
           {"initiator", end(initiator)},
           {"responder", end(result.ends[index_of(other(result.initiator))])},
-          {"opening_ns", to_json(initiator.opening_ns)}};
+          {"first_answer_ns", to_json(initiator.first_answer_ns)}};
 }
 
 }  // namespace dutperf::control

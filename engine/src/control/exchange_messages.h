@@ -29,6 +29,7 @@ struct ExchangeResult {
   };
   std::array<Segments, dataplane::kSteps> segments;
   dataplane::Side initiator = dataplane::Side::kLeft;
+  dataplane::Step first = dataplane::Step::kSyn;      // that the trial began with
   dataplane::ExchangeReport ends[dataplane::kSides];  // by side
 };
 

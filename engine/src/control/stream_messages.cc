@@ -247,17 +247,17 @@ void parse_paths(ObjectReader& reader, ParsedStream& parsed) {
   }
 }
 
-// SYNs have a size of their own, on either side.
-void parse_syn(ObjectReader& reader, const dataplane::ExchangeSpec& exchange,
-               dataplane::StreamSpec& stream) {
+// Segments have a size of their own, on either side.
+void parse_segments(ObjectReader& reader, const dataplane::ExchangeSpec& exchange,
+                    dataplane::StreamSpec& stream) {
   net::FrameLayout& layout = stream.layout;
-  layout.syn = {exchange.numbers, exchange.mss};
+  layout.tcp = exchange.first;
   if (!layout.extra.bytes.empty()) {
     reader.refuse(layout.ip_version == 4 ? "ipv4_options" : "ipv6_headers", "does not go with tcp");
   }
-  const uint32_t size = net::syn_frame_size(layout.ip_version);
+  const uint32_t size = net::segment_frame_size(layout.ip_version, exchange.first);
   if (stream.frame_sizes != std::vector{size}) {
-    reader.refuse("frame_sizes", "must be that of a SYN, " + std::to_string(size));
+    reader.refuse("frame_sizes", "must be that of the first segment, " + std::to_string(size));
   }
 }
 
@@ -309,7 +309,7 @@ ParsedStream parse_stream(const Json& json, const std::string& where,
     reader.refuse("received_frame_sizes", "must have one size for each of frame_sizes");
   }
   layout.frame_size = stream.frame_sizes[0];
-  if (trial.exchange) parse_syn(reader, *trial.exchange, stream);
+  if (trial.exchange) parse_segments(reader, *trial.exchange, stream);
   layout.src_ip = parse_ip_of(reader, "src_ip", layout.ip_version);
   layout.dst_ip = parse_ip_of(reader, "dst_ip", layout.ip_version);
   parsed.addressing.push_back(parse_addressing(reader));

@@ -311,14 +311,26 @@ TEST(TrialRunParams, OfConnectionsSendSyns) {
   const TrialRequest request = parse_trial(golden_params("trial.run-tcp"));
   const dataplane::TrialSpec& spec = request.spec;
   ASSERT_TRUE(spec.exchange);
-  EXPECT_EQ(spec.exchange->end, dataplane::ConnectionEnd::kClosed);
-  EXPECT_EQ(spec.exchange->mss, 1400);
+  EXPECT_EQ(spec.exchange->last, net::Step::kLastAck);
+  EXPECT_EQ(spec.exchange->first.step, net::Step::kRequest);
+  EXPECT_EQ(spec.exchange->first.mss, 1400);
+  // What one request and its response took before.
+  EXPECT_EQ(spec.exchange->first.sent_before, 49U);
+  EXPECT_EQ(spec.exchange->first.answered_before, 40U + 100U);
   EXPECT_EQ(spec.exchange->object_bytes, 100U);
   EXPECT_EQ(spec.exchange->connections, 1000U);
   const net::FrameLayout& layout = spec.from[0].streams[0].layout;
-  ASSERT_TRUE(layout.syn);
-  EXPECT_EQ(layout.syn->numbers, spec.exchange->numbers);
-  EXPECT_EQ(layout.syn->mss, 1400);
+  EXPECT_EQ(layout.tcp, spec.exchange->first);
+}
+
+TEST(TrialRunParams, OfConnectionsHaveTheNumbersOfTheTrialThatOpenedThem) {
+  Json params = golden_params("trial.run-tcp");
+  const net::SequenceNumbers later = parse_trial(params).spec.exchange->first.numbers;
+  params["trial_id"] = params["tcp"]["opened_by"];
+  params["tcp"] = {{"until", "opened"}};
+  params["directions"][0]["streams"][0]["frame_sizes"] = Json::array({74U});
+  params["directions"][0]["streams"][0]["received_frame_sizes"] = Json::array({74U});
+  EXPECT_EQ(parse_trial(params).spec.exchange->first.numbers, later);
 }
 
 TEST(TrialRunParams, OfConnectionsRefuseWhatTheyHaveNot) {
@@ -328,6 +340,13 @@ TEST(TrialRunParams, OfConnectionsRefuseWhatTheyHaveNot) {
     EXPECT_THROW(parse_trial(params), ProtocolError) << path;
   };
   refused("/tcp/until", "never");
+  refused("/tcp/until", "opened");
+  refused("/tcp/begin", "ack");
+  refused("/tcp/begin", "syn");
+  refused("/tcp/begin", "response");
+  refused("/tcp/opened_by", golden_params("trial.run-tcp")["trial_id"]);
+  refused("/tcp/opened_by", nullptr);
+  refused("/tcp/asked", -1);
   refused("/tcp/mss", 535);
   refused("/tcp/object_bytes", 1400);
   refused("/tcp/object", 3);

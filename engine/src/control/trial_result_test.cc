@@ -515,11 +515,12 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfConnectionsSays) {
   initiator.resets = 1;
   initiator.unknown = 2;
   initiator.without_stamp = 3;
-  for (int i = 0; i < 999; ++i) initiator.opening_ns.record(64);
+  for (int i = 0; i < 999; ++i) initiator.first_answer_ns.record(64);
   dataplane::ExchangeReport& responder = exchange.ends[1];
   responder.wrong = 4;
   responder.damaged = 5;
   responder.renumbered = 6;
+  initiator.proxied = 8;
   responder.without_stamp = 7;
   responder.not_sent = 8;
   measure::TrialFacts facts;

@@ -2,17 +2,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string_view>
 
-#include "net/frame.h"
+#include "net/http.h"
 
 namespace dutperf::dataplane {
 namespace {
-
-constexpr std::string_view kRequest = "GET /0000000000000000 HTTP/1.1\r\nHost: dutperf\r\n\r\n";
-constexpr size_t kNumberAt = 5;
-constexpr size_t kNumberDigits = 16;
-constexpr std::string_view kDigits = "0123456789abcdef";
 
 constexpr bool is_received_by_initiator(Step step) {
   return step == Step::kSynAck || step == Step::kResponse || step == Step::kFinAck;
@@ -20,39 +14,9 @@ constexpr bool is_received_by_initiator(Step step) {
 
 constexpr size_t index_of(Step step) { return static_cast<size_t>(step); }
 
+uint32_t bytes_if(bool there, size_t bytes) { return there ? static_cast<uint32_t>(bytes) : 0; }
+
 }  // namespace
-
-ConnectionTexts::ConnectionTexts(uint32_t object_bytes)
-    : request_(kRequest.begin(), kRequest.end()) {
-  const std::string header =
-      "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(object_bytes) + "\r\n\r\n";
-  response_.assign(header.begin(), header.end());
-  response_.resize(header.size() + object_bytes);
-  net::write_payload(response_.data() + header.size(), object_bytes);
-}
-
-std::span<const uint8_t> ConnectionTexts::request_of(uint64_t connection) {
-  for (size_t i = kNumberDigits; i-- > 0; connection >>= 4) {
-    request_[kNumberAt + i] = static_cast<uint8_t>(kDigits[connection & 0xf]);
-  }
-  return request_;
-}
-
-std::optional<uint64_t> ConnectionTexts::connection_in(std::span<const uint8_t> request) const {
-  constexpr size_t kRest = kNumberAt + kNumberDigits;
-  if (request.size() != kRequest.size()) return std::nullopt;
-  const bool is_one =
-      std::memcmp(request.data(), kRequest.data(), kNumberAt) == 0 &&
-      std::memcmp(request.data() + kRest, kRequest.data() + kRest, kRequest.size() - kRest) == 0;
-  if (!is_one) return std::nullopt;
-  uint64_t connection = 0;
-  for (size_t i = kNumberAt; i < kRest; ++i) {
-    const size_t digit = kDigits.find(static_cast<char>(request[i]));
-    if (digit == std::string_view::npos) return std::nullopt;
-    connection = connection << 4 | digit;
-  }
-  return connection;
-}
 
 Exchange::Exchange(const ExchangeSpec& spec, bool is_initiator, const dpdk::TxQueue& queue,
                    dpdk::FramePool& pool, bool copies)
@@ -61,16 +25,17 @@ Exchange::Exchange(const ExchangeSpec& spec, bool is_initiator, const dpdk::TxQu
       queue_(queue),
       pool_(pool),
       copies_(copies),
-      texts_(spec.object_bytes),
-      request_bytes_(
-          spec.end == ConnectionEnd::kOpened ? 0 : static_cast<uint32_t>(texts_.request_bytes())),
-      response_bytes_(spec.end == ConnectionEnd::kOpened
-                          ? 0
-                          : static_cast<uint32_t>(texts_.response().size())) {
+      response_(net::http_response(spec.object_bytes)),
+      sent_before_(spec.first.sent_before),
+      answered_before_(spec.first.answered_before),
+      sent_(sent_before_ + bytes_if(spec.includes(Step::kRequest), net::kHttpRequestBytes)),
+      answered_(answered_before_ + bytes_if(spec.includes(Step::kResponse), response_.size())) {
   for (size_t step = 0; step < kSteps; ++step) {
     const bool here = is_received_by_initiator(static_cast<Step>(step)) == is_initiator;
-    taken_.emplace_back(here ? spec.connections : 0);
+    taken_.emplace_back(here && spec.includes(static_cast<Step>(step)) ? spec.connections : 0);
   }
+  const bool may_hold = is_initiator && spec.includes(Step::kSyn) && spec.includes(Step::kRequest);
+  held_back_ = ConnectionBits(may_hold ? spec.connections : 0);
   waiting_.reserve(kMostWaiting);
   steps_.reserve(kMostWaiting);
 }
@@ -79,8 +44,20 @@ Exchange::~Exchange() {
   dpdk::free_frames(waiting_.data(), static_cast<uint32_t>(waiting_.size()));
 }
 
-std::optional<uint64_t> Exchange::opened_by(const net::Segment& segment) const {
-  const uint64_t connection = spec_.numbers.connection_of(segment.sequence);
+std::optional<uint64_t> Exchange::begins(const net::Segment& segment) const {
+  constexpr uint8_t kEnds = net::kTcpSyn | net::kTcpFin | net::kTcpRst;
+  if (is_initiator_) return std::nullopt;
+  const bool has_data = segment.payload_bytes() > 0;
+  bool is_first = false;
+  uint32_t before = 1 + sent_before_;
+  switch (spec_.first.step) {
+    case Step::kAck: is_first = !has_data && (segment.flags & kEnds) == 0; break;
+    case Step::kRequest: is_first = has_data && !segment.has(net::kTcpRst); break;
+    case Step::kFin: is_first = segment.has(net::kTcpFin); break;
+    default: is_first = segment.has(net::kTcpSyn) && !segment.has(net::kTcpAck); before = 0;
+  }
+  if (!is_first) return std::nullopt;
+  const uint64_t connection = spec_.first.numbers.connection_of(segment.sequence - before);
   return connection < spec_.connections ? std::optional(connection) : std::nullopt;
 }
 
@@ -109,21 +86,38 @@ bool Exchange::take(dpdk::Mbuf* mbuf, uint32_t before, const net::Segment& segme
 }
 
 bool Exchange::takes_known(Step step, uint64_t connection) noexcept {
+  if (!spec_.includes(step)) {
+    ++report_.unknown;
+    return false;
+  }
   const bool is_new = taken_[index_of(step)].add(connection);
   ++(is_new ? report_.received : report_.duplicate)[index_of(step)];
   return is_new;
 }
 
 bool Exchange::takes(Step step, uint32_t number) noexcept {
-  const uint64_t connection = spec_.numbers.connection_of(number);
+  const uint64_t connection = spec_.first.numbers.connection_of(number);
   if (connection < spec_.connections) return takes_known(step, connection);
   if (is_initiator_) {
+    ++report_.unknown;
+    return false;
+  }
+  if (!spec_.includes(step)) {
     ++report_.unknown;
     return false;
   }
   ++report_.renumbered;
   ++report_.received[index_of(step)];
   return true;
+}
+
+void Exchange::time_answer(Step step, const Received& received) noexcept {
+  if (index_of(step) != index_of(spec_.first.step) + 1) return;
+  if (const auto left_ns = left_at_ns(received.segment.echo, received.segment, received.now_ns)) {
+    report_.first_answer_ns.record(received.now_ns - std::min(received.now_ns, *left_ns));
+  } else {
+    ++report_.without_stamp;
+  }
 }
 
 bool Exchange::respond(const Received& received) noexcept {
@@ -133,13 +127,12 @@ bool Exchange::respond(const Received& received) noexcept {
       ++report_.unknown;
       return false;
     }
-    report_.without_stamp += left_at_ns(segment.stamp, segment, received.now_ns) ? 0 : 1;
     if (!takes(Step::kSyn, segment.sequence)) return false;
     return answer(Step::kSynAck, received,
                   {.flags = net::kTcpSyn | net::kTcpAck,
                    .sequence = net::SequenceNumbers::answer_to(segment.sequence),
                    .acknowledgment = segment.sequence + 1,
-                   .mss = spec_.mss});
+                   .mss = spec_.first.mss});
   }
   if (!received.payload.empty()) return respond_to_request(received);
   return segment.has(net::kTcpFin) ? respond_to_fin(received) : note_ack(received);
@@ -147,9 +140,9 @@ bool Exchange::respond(const Received& received) noexcept {
 
 bool Exchange::respond_to_request(const Received& received) noexcept {
   const net::Segment& segment = received.segment;
-  const uint32_t own = net::SequenceNumbers::answer_to(segment.sequence - 1);
-  const std::optional<uint64_t> connection = texts_.connection_in(received.payload);
-  if (!connection || segment.acknowledgment != own + 1) {
+  const uint32_t own = net::SequenceNumbers::answer_to(segment.sequence - 1 - sent_before_);
+  const std::optional<uint64_t> connection = net::number_in_http_request(received.payload);
+  if (!connection || segment.acknowledgment != own + 1 + answered_before_) {
     ++report_.wrong;
     return false;
   }
@@ -161,15 +154,15 @@ bool Exchange::respond_to_request(const Received& received) noexcept {
   return answer(Step::kResponse, received,
                 {.flags = net::kTcpAck | net::kTcpPsh,
                  .sequence = segment.acknowledgment,
-                 .acknowledgment = segment.sequence + request_bytes_,
-                 .payload = texts_.response()});
+                 .acknowledgment = segment.sequence + static_cast<uint32_t>(net::kHttpRequestBytes),
+                 .payload = response_});
 }
 
 bool Exchange::respond_to_fin(const Received& received) noexcept {
   const net::Segment& segment = received.segment;
-  const uint32_t number = segment.sequence - 1 - request_bytes_;
+  const uint32_t number = segment.sequence - 1 - sent_;
   const uint32_t own = net::SequenceNumbers::answer_to(number);
-  if (segment.acknowledgment != own + 1 + response_bytes_) {
+  if (segment.acknowledgment != own + 1 + answered_) {
     ++report_.wrong;
     return false;
   }
@@ -184,11 +177,11 @@ bool Exchange::respond_to_fin(const Received& received) noexcept {
 bool Exchange::note_ack(const Received& received) noexcept {
   const net::Segment& segment = received.segment;
   const uint32_t opened = segment.sequence - 1;
-  const uint32_t closed = segment.sequence - 2 - request_bytes_;
+  const uint32_t closed = segment.sequence - 2 - sent_;
   const auto own = net::SequenceNumbers::answer_to;
   if (segment.acknowledgment == own(opened) + 1) {
     takes(Step::kAck, opened);
-  } else if (segment.acknowledgment == own(closed) + 2 + response_bytes_) {
+  } else if (segment.acknowledgment == own(closed) + 2 + answered_) {
     takes(Step::kLastAck, closed);
   } else {
     ++report_.wrong;
@@ -201,47 +194,75 @@ bool Exchange::initiate(const Received& received) noexcept {
   if (segment.has(net::kTcpSyn | net::kTcpAck)) return confirm(received);
   if (!received.payload.empty()) return take_response(received);
   if (segment.has(net::kTcpFin)) return take_last_fin(received);
+  if (segment.window > 0 && segment.has(net::kTcpAck)) return ask(received);
   ++report_.unknown;
   return false;
 }
 
+// Who answers in the responder's place first says that there is no room for data (a window of 0),
+// as it has no responder yet, and then that there is.
 bool Exchange::confirm(const Received& received) noexcept {
   const net::Segment& segment = received.segment;
   const uint32_t number = segment.acknowledgment - 1;
   if (!takes(Step::kSynAck, number)) return false;
-  if (const auto left_ns = left_at_ns(segment.echo, segment, received.now_ns)) {
-    report_.opening_ns.record(received.now_ns - std::min(received.now_ns, *left_ns));
-  } else {
-    ++report_.without_stamp;
-  }
+  time_answer(Step::kSynAck, received);
+  const bool is_renumbered = segment.sequence != net::SequenceNumbers::answer_to(number);
+  report_.renumbered += is_renumbered ? 1 : 0;
+  report_.proxied += is_renumbered && segment.window != net::kTcpWindow ? 1 : 0;
+  if (!spec_.includes(Step::kAck)) return false;
+  const uint64_t connection = spec_.first.numbers.connection_of(number);
   const net::Answer ack{.flags = net::kTcpAck,
                         .sequence = segment.acknowledgment,
                         .acknowledgment = segment.sequence + 1};
-  if (spec_.end == ConnectionEnd::kOpened) return answer(Step::kAck, received, ack);
+  const bool asks = spec_.includes(Step::kRequest);
+  if (asks && segment.window == 0) held_back_.add(connection);
+  if (!asks || segment.window == 0) return answer(Step::kAck, received, ack);
   answer_beside(Step::kAck, received, ack);
-  net::Answer request = ack;
-  request.flags = net::kTcpAck | net::kTcpPsh;
-  request.payload = texts_.request_of(spec_.numbers.connection_of(number));
-  return answer(Step::kRequest, received, request);
+  return request(received, number, segment.sequence + 1);
+}
+
+// That there is room for data now.
+bool Exchange::ask(const Received& received) noexcept {
+  const net::Segment& segment = received.segment;
+  const uint32_t number = segment.acknowledgment - 1;
+  const uint64_t connection = spec_.first.numbers.connection_of(number);
+  if (connection < spec_.connections && held_back_.remove(connection)) {
+    return request(received, number, segment.sequence);
+  }
+  ++report_.unknown;
+  return false;
+}
+
+bool Exchange::request(const Received& received, uint32_t number,
+                       uint32_t acknowledgment) noexcept {
+  uint8_t text[net::kHttpRequestBytes];
+  net::write_http_request(text, spec_.first.numbers.connection_of(number));
+  return answer(Step::kRequest, received,
+                {.flags = net::kTcpAck | net::kTcpPsh,
+                 .sequence = number + 1,
+                 .acknowledgment = acknowledgment,
+                 .payload = text});
 }
 
 bool Exchange::take_response(const Received& received) noexcept {
   const net::Segment& segment = received.segment;
-  if (!std::ranges::equal(received.payload, texts_.response())) {
+  if (!std::ranges::equal(received.payload, response_)) {
     ++report_.wrong;
     return false;
   }
-  if (!takes(Step::kResponse, segment.acknowledgment - 1 - request_bytes_)) return false;
-  if (spec_.end != ConnectionEnd::kClosed) return false;
+  if (!takes(Step::kResponse, segment.acknowledgment - 1 - sent_)) return false;
+  time_answer(Step::kResponse, received);
+  if (!spec_.includes(Step::kFin)) return false;
   return answer(Step::kFin, received,
                 {.flags = net::kTcpAck | net::kTcpFin,
                  .sequence = segment.acknowledgment,
-                 .acknowledgment = segment.sequence + response_bytes_});
+                 .acknowledgment = segment.sequence + static_cast<uint32_t>(response_.size())});
 }
 
 bool Exchange::take_last_fin(const Received& received) noexcept {
   const net::Segment& segment = received.segment;
-  if (!takes(Step::kFinAck, segment.acknowledgment - 2 - request_bytes_)) return false;
+  if (!takes(Step::kFinAck, segment.acknowledgment - 2 - sent_)) return false;
+  time_answer(Step::kFinAck, received);
   return answer(Step::kLastAck, received,
                 {.flags = net::kTcpAck,
                  .sequence = segment.acknowledgment,

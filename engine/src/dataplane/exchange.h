@@ -23,18 +23,8 @@
 
 namespace dutperf::dataplane {
 
-// Segments of a connection, in the order in which they are sent.
-enum class Step : uint8_t {
-  kSyn,
-  kSynAck,
-  kAck,
-  kRequest,
-  kResponse,
-  kFin,
-  kFinAck,
-  kLastAck,
-};
-inline constexpr size_t kSteps = 8;
+using net::kSteps;
+using net::Step;
 
 struct ExchangeReport {
   static constexpr unsigned kTimeBits = 7;
@@ -47,32 +37,16 @@ struct ExchangeReport {
   uint64_t wrong = 0;          // acknowledge, or hold, what nobody has sent
   uint64_t damaged = 0;        // their checksums do not hold
   uint64_t renumbered = 0;     // received with sequence numbers that a device has changed
+  uint64_t proxied = 0;        // SYN-ACKs of somebody else, who answers in the responder's place
   uint64_t without_stamp = 0;  // or with one that nobody can have sent
   uint64_t not_sent = 0;       // answers that the tester had no room for
-  measure::Histogram opening_ns{kTimeBits};  // SYN to SYN-ACK, where the SYN left
-};
-
-// A GET of HTTP/1.1 (RFC 9112) for the object of a connection, and what it is answered by.
-class ConnectionTexts {
- public:
-  explicit ConnectionTexts(uint32_t object_bytes);
-
-  const std::vector<uint8_t>& response() const { return response_; }
-  // Valid until the next call.
-  std::span<const uint8_t> request_of(uint64_t connection);
-  // None: it is no such request.
-  std::optional<uint64_t> connection_in(std::span<const uint8_t> request) const;
-  size_t request_bytes() const { return request_.size(); }
-
- private:
-  std::vector<uint8_t> request_;
-  std::vector<uint8_t> response_;
+  measure::Histogram first_answer_ns{kTimeBits};  // from the first segment on, where that left
 };
 
 // A bit for each connection.
 class ConnectionBits {
  public:
-  explicit ConnectionBits(uint64_t connections) : words_((connections + 63) / 64) {}
+  explicit ConnectionBits(uint64_t connections = 0) : words_((connections + 63) / 64) {}
 
   // Whether it was not there before.
   bool add(uint64_t connection) {
@@ -81,6 +55,15 @@ class ConnectionBits {
     const bool is_new = (word & bit) == 0;
     word |= bit;
     return is_new;
+  }
+  // Whether it was there. Of none at all nobody was.
+  bool remove(uint64_t connection) {
+    if (words_.empty()) return false;
+    uint64_t& word = words_[connection / 64];
+    const uint64_t bit = uint64_t{1} << (connection % 64);
+    const bool was_there = (word & bit) != 0;
+    word &= ~bit;
+    return was_there;
   }
 
  private:
@@ -107,12 +90,12 @@ class Exchange {
   void finish() noexcept { report_.not_sent += waiting_.size(); }
 
   bool is_initiator() const { return is_initiator_; }
-  // When a SYN left, or the SYN that a SYN-ACK answers, by its timestamps; none: they do not tell,
+  // When a segment left, or the one that it answers, by its timestamps; none: they do not tell,
   // or a device has written others.
   static std::optional<uint64_t> left_at_ns(uint32_t stamp, const net::Segment& segment,
                                             uint64_t now_ns);
-  // Which connection a SYN opens; none: none of the trial's, by its number.
-  std::optional<uint64_t> opened_by(const net::Segment& segment) const;
+  // Whose first segment of the trial it is; none: nobody's, by its number.
+  std::optional<uint64_t> begins(const net::Segment& segment) const;
   ExchangeReport& report() { return report_; }
   const ExchangeReport& report() const { return report_; }
 
@@ -133,6 +116,10 @@ class Exchange {
   bool confirm(const Received& received) noexcept;
   bool take_response(const Received& received) noexcept;
   bool take_last_fin(const Received& received) noexcept;
+  bool ask(const Received& received) noexcept;
+  bool request(const Received& received, uint32_t number, uint32_t acknowledgment) noexcept;
+  // When the first segment left, if this is its answer.
+  void time_answer(Step step, const Received& received) noexcept;
   // Whether the connection takes the step for the first time. By its initiator's first number; a
   // responder counts those, too, whose numbers a device has changed.
   bool takes(Step step, uint32_t number) noexcept;
@@ -150,10 +137,13 @@ class Exchange {
   const dpdk::TxQueue queue_;
   dpdk::FramePool& pool_;
   const bool copies_;
-  ConnectionTexts texts_;
-  const uint32_t request_bytes_;  // 0: connections end before
-  const uint32_t response_bytes_;
+  const std::vector<uint8_t> response_;
+  const uint32_t sent_before_;  // data of each connection, before the trial
+  const uint32_t answered_before_;
+  const uint32_t sent_;  // and with its requests and responses
+  const uint32_t answered_;
   std::vector<ConnectionBits> taken_;  // by step; empty where this side does not receive it
+  ConnectionBits held_back_;           // what the initiator has no leave to ask for yet
   std::vector<dpdk::Mbuf*> waiting_;
   std::vector<Step> steps_;  // of these
   ExchangeReport report_;

@@ -290,7 +290,7 @@ bool Receiver::take_other(dpdk::Mbuf* mbuf, Input& input) noexcept {
   return false;
 }
 
-// SYNs are the trial's frames; all else is accounted for by the exchange.
+// What the send loop sends are the trial's frames; all else is accounted for by the exchange.
 bool Receiver::take_segment(dpdk::Mbuf* mbuf, const net::Segment& segment, Input& input,
                             Burst& burst, const Times& times) noexcept {
   const uint8_t* const frame = dpdk::frame_of(mbuf) + vlan_.bytes();
@@ -298,16 +298,14 @@ bool Receiver::take_segment(dpdk::Mbuf* mbuf, const net::Segment& segment, Input
     ++exchange_->report().damaged;
     return false;
   }
-  const bool opens = segment.has(net::kTcpSyn) && !segment.has(net::kTcpAck);
-  if (opens && !exchange_->is_initiator()) {
-    if (const std::optional<uint64_t> connection = exchange_->opened_by(segment)) {
-      // Without a stamp it left when it was due, or later.
-      const auto left_ns = Exchange::left_at_ns(segment.stamp, segment, times.received_ns);
-      const uint64_t sent_ns = left_ns ? *left_ns : load_.due_ns(*connection);
-      const uint32_t place = burst.count[0]++;
-      burst.arrivals[0][place] = {*connection, sent_ns};
-      burst.frames[0][place] = frame;
-    }
+  if (const std::optional<uint64_t> connection = exchange_->begins(segment)) {
+    // Without a stamp it left when it was due, or later.
+    const auto left_ns = Exchange::left_at_ns(segment.stamp, segment, times.received_ns);
+    exchange_->report().without_stamp += left_ns ? 0 : 1;
+    const uint64_t sent_ns = left_ns ? *left_ns : load_.due_ns(*connection);
+    const uint32_t place = burst.count[0]++;
+    burst.arrivals[0][place] = {*connection, sent_ns};
+    burst.frames[0][place] = frame;
   }
   ++input.arrivals.segments;
   return exchange_->take(mbuf, vlan_.bytes(), segment, times.received_ns);

@@ -85,7 +85,7 @@ struct PortArrivals {
   uint64_t unclaimed_lost = 0;  // its ring was full
   uint64_t handed_over = 0;     // came by another share's queue
   uint64_t not_taken_over = 0;  // of these: that share had no room for them, ours to blame
-  uint64_t segments = 0;        // of TCP, in a trial whose streams are SYNs
+  uint64_t segments = 0;        // of TCP, in a trial of connections
 
   // What came by the port's other queues.
   void add(const PortArrivals& other);
@@ -193,7 +193,7 @@ class Receiver {
   template <Before kBefore>
   void take(Input& input, uint16_t queue, dpdk::Mbuf** mbufs, uint32_t count,
             const Times& times) noexcept;
-  // Of a trial whose streams are SYNs.
+  // Of a trial of connections.
   void take_segments(Input& input, uint16_t queue, dpdk::Mbuf** mbufs, uint32_t count,
                      const Times& times) noexcept;
   // These return true when the buffer leaves as an answer, or a ring took it.

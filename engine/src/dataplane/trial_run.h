@@ -130,7 +130,7 @@ class TrialRun {
     return ends_[index_of(side)].receivers[share]->report();
   }
   uint64_t shares() const { return spec_.shares; }
-  // REQUIRES: the trial's streams are SYNs.
+  // REQUIRES: it is a trial of connections.
   const ExchangeReport& exchange_at(Side side) const {
     return ends_[index_of(side)].exchange->report();
   }

@@ -149,19 +149,15 @@ struct LearnSpec {
   std::optional<state::ExpectedSources> expected;
 };
 
-// How far connections go.
-enum class ConnectionEnd : uint8_t {
-  kOpened,    // three segments
-  kAnswered,  // a request and its response after them
-  kClosed,    // and both sides' FIN
-};
-
+// The steps that connections take in a trial: from `first.step`, which the send loop sends, to
+// `last`. What went before was another trial's.
 struct ExchangeSpec {
-  net::SequenceNumbers numbers;
-  uint64_t connections = 0;  // at most 2^32
-  ConnectionEnd end = ConnectionEnd::kAnswered;
-  uint16_t mss = 1460;
+  net::SegmentLayout first;
+  net::Step last = net::Step::kResponse;
+  uint64_t connections = 0;    // at most 2^32
   uint32_t object_bytes = 64;  // of a response, behind its header; one segment has both
+
+  bool includes(net::Step step) const { return first.step <= step && step <= last; }
 };
 
 struct TrialSpec {
@@ -183,7 +179,7 @@ struct TrialSpec {
   uint64_t not_before_ns = 0;   // after the start of the trial that made the table
   uint64_t not_before_tsc = 0;  // the same as a time; 0: any
   uint64_t survival_blocks = 0;
-  std::optional<ExchangeSpec> exchange;  // the one direction that is active sends SYNs
+  std::optional<ExchangeSpec> exchange;  // the one direction that is active sends segments
   DirectionSpec from[kSides];            // by sending side
   AnswerSpec answers[kSides];            // to be kept, by the side where they come in
 

@@ -29,7 +29,7 @@ void write_ipv4(const FrameLayout& layout, uint16_t datagram_bytes, uint8_t* ip)
   header->total_length = static_cast<uint16_t>(header_bytes + datagram_bytes);
   header->flags_fragment = layout.df ? kDontFragment : 0;
   header->ttl = layout.ttl;
-  header->protocol = layout.syn ? kProtocolTcp : kProtocolUdp;
+  header->protocol = layout.tcp ? kProtocolTcp : kProtocolUdp;
   std::memcpy(header->src, layout.src_ip.bytes.data(), 4);
   std::memcpy(header->dst, layout.dst_ip.bytes.data(), 4);
   header->checksum = finish(sum_words(ip, header_bytes));
@@ -39,7 +39,7 @@ void write_ipv6(const FrameLayout& layout, uint16_t datagram_bytes, uint8_t* ip)
   auto* header = reinterpret_cast<Ipv6Header*>(ip);
   header->version_class_flow = (6U << 28) | (uint32_t{layout.dscp} << 22) | layout.flow_label;
   header->payload_length = static_cast<uint16_t>(layout.extra.bytes.size() + datagram_bytes);
-  header->next_header = layout.syn ? kProtocolTcp : layout.extra.first_protocol;
+  header->next_header = layout.tcp ? kProtocolTcp : layout.extra.first_protocol;
   header->hop_limit = layout.ttl;
   std::memcpy(header->src, layout.src_ip.bytes.data(), 16);
   std::memcpy(header->dst, layout.dst_ip.bytes.data(), 16);
@@ -103,8 +103,8 @@ FrameTemplate::FrameTemplate(const FrameLayout& layout, const TagIdentity& tag)
     reinterpret_cast<MobilityHeader*>(frame + offset)->checksum =
         mobility_checksum(frame + ip_offset_, frame + offset);
   }
-  if (layout.syn) {
-    write_syn(frame + udp_offset_, layout.src_port, layout.dst_port, layout.syn->mss);
+  if (layout.tcp) {
+    write_segment(frame + udp_offset_, layout.src_port, layout.dst_port, *layout.tcp);
     udp_sum_ = tcp_sum(layout.ip_version, frame + ip_offset_, frame + udp_offset_, datagram_bytes);
     return;
   }

@@ -1,5 +1,5 @@
-// Test frames: RFC 2544 C.2.6.4 (IPv4) and its IPv6 analogue, ending in the wire tag. Or SYNs of
-// TCP, which have a sequence number and timestamps in its place (net/tcp.h).
+// Test frames: RFC 2544 C.2.6.4 (IPv4) and its IPv6 analogue, ending in the wire tag. Or
+// segments of TCP, which have sequence numbers and timestamps in its place (net/tcp.h).
 //
 // A FrameTemplate is built once per stream; vary/frame_writer.h makes frames out of it.
 #pragma once
@@ -19,13 +19,6 @@
 #include "net/vlan.h"
 
 namespace dutperf::net {
-
-struct SynLayout {
-  SequenceNumbers numbers;
-  uint16_t mss = 1460;
-
-  bool operator==(const SynLayout&) const = default;
-};
 
 // What one stream's frames look like. Sizes include the FCS, and neither VLAN tags, MPLS labels nor
 // outer headers: what a frame has of these makes it longer (IEEE 802.3ac, RFC 5695 4.1.5).
@@ -48,8 +41,8 @@ struct FrameLayout {
   // IPv4: frames have identifications, the low 16 bits of their sequence numbers, so that pieces of
   // one can be told from those of another (RFC 791 2.3). Without it is 0 (RFC 6864 4.1).
   bool identified = false;
-  ExtraHeaders extra;            // between the IP header and UDP; part of the frame's size
-  std::optional<SynLayout> syn;  // in place of UDP; of a size of its own, without extra headers
+  ExtraHeaders extra;                // between the IP header and UDP; part of the frame's size
+  std::optional<SegmentLayout> tcp;  // in place of UDP; of its own size, without extra headers
 
   bool operator==(const FrameLayout&) const = default;
 };
@@ -76,16 +69,15 @@ constexpr uint32_t minimum_frame_size(int ip_version) {
 }
 static_assert(minimum_frame_size(4) == 64 && minimum_frame_size(6) == 84);
 
-constexpr uint32_t syn_frame_size(int ip_version) {
-  return static_cast<uint32_t>(sizeof(EthernetHeader) + ip_header_bytes(ip_version) + kSynBytes +
-                               kFcsBytes);
+inline uint32_t segment_frame_size(int ip_version, const SegmentLayout& segment) {
+  return static_cast<uint32_t>(sizeof(EthernetHeader) + ip_header_bytes(ip_version) +
+                               segment.bytes() + kFcsBytes);
 }
-static_assert(syn_frame_size(4) == 74 && syn_frame_size(6) == 94);
 
 class FrameTemplate {
  public:
   // REQUIRES: layout.frame_size >= minimum_frame_size(layout.ip_version) and the extra headers, or
-  // that of SYNs; addresses of that version.
+  // that of its segments; addresses of that version.
   FrameTemplate(const FrameLayout& layout, const TagIdentity& tag);
 
   // The frame without FCS, its VLAN tags, labels and outer headers in it, with sequence number and

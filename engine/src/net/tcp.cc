@@ -12,7 +12,6 @@ constexpr uint8_t kEndOfOptions = 0;
 constexpr uint8_t kNoOperation = 1;
 constexpr uint8_t kTimestampsKind = 8;
 constexpr uint8_t kTimestampsBytes = 10;
-constexpr uint16_t kWindow = 65535;
 constexpr uint8_t kHops = 64;
 
 uint32_t number_at(const uint8_t* bytes) {
@@ -112,6 +111,7 @@ std::optional<Segment> segment_in(const uint8_t* frame, size_t size) {
                     result.ip_headers + size_t{result.tcp_headers} <= result.ip_bytes;
   if (!fits) return std::nullopt;
   result.flags = header->flags;
+  result.window = header->window;
   result.sequence = header->sequence;
   result.acknowledgment = header->acknowledgment;
   if (result.tcp_headers > sizeof(TcpHeader)) find_timestamps(tcp, result);
@@ -170,7 +170,7 @@ size_t write_answer(uint8_t* mac, uint8_t* frame, const Segment& segment, const 
   header->acknowledgment = answer.acknowledgment;
   header->data_offset = data_offset(headers);
   header->flags = answer.flags;
-  header->window = kWindow;
+  header->window = kTcpWindow;
   header->checksum = 0;
   header->urgent = 0;
   turn_ip(ip, segment.ip_version, bytes);
@@ -181,16 +181,25 @@ size_t write_answer(uint8_t* mac, uint8_t* frame, const Segment& segment, const 
   return kMinFrameBytes;
 }
 
-void write_syn(uint8_t* out, uint16_t src_port, uint16_t dst_port, uint16_t mss) {
+void write_segment(uint8_t* out, uint16_t src_port, uint16_t dst_port,
+                   const SegmentLayout& layout) {
+  constexpr uint8_t kFlags[kSteps] = {kTcpSyn,           0, kTcpAck, kTcpAck | kTcpPsh, 0,
+                                      kTcpAck | kTcpFin, 0, 0};
+  const bool asks = layout.step == Step::kRequest;
   auto* header = reinterpret_cast<TcpHeader*>(out);
   *header = {};
   header->src_port = src_port;
   header->dst_port = dst_port;
-  header->data_offset = data_offset(kSynBytes);
-  header->flags = kTcpSyn;
-  header->window = kWindow;
-  const SynOptions options{mss_option(mss), {kTcpTimestampsKind, 0, 0}};
-  std::memcpy(out + sizeof(TcpHeader), &options, sizeof(options));
+  header->data_offset = data_offset(layout.bytes() - (asks ? kHttpRequestBytes : 0));
+  header->flags = kFlags[static_cast<size_t>(layout.step)];
+  header->window = kTcpWindow;
+  const SynOptions options{mss_option(layout.mss), {kTcpTimestampsKind, 0, 0}};
+  if (layout.step == Step::kSyn) {
+    std::memcpy(out + sizeof(TcpHeader), &options, sizeof(options));
+    return;
+  }
+  std::memcpy(out + sizeof(TcpHeader), &options.timestamps, sizeof(options.timestamps));
+  if (asks) write_http_request(out + sizeof(TcpHeader) + sizeof(TcpTimestamps), 0);
 }
 
 }  // namespace dutperf::net

@@ -16,6 +16,9 @@
 // acknowledged; s(c) follows from c, so the responder knows its own number again from the
 // initiator's, whatever a device has made of that. The request names k in its text.
 //
+// A trial may begin with any of the initiator's segments, on connections that an earlier one has
+// opened.
+//
 // When a SYN left stands in the value of its timestamps (RFC 7323), in units of 64 ns, and comes
 // back in the echo.
 #pragma once
@@ -26,8 +29,22 @@
 #include <span>
 
 #include "net/headers.h"
+#include "net/http.h"
 
 namespace dutperf::net {
+
+// Segments of a connection, in the order in which they are sent.
+enum class Step : uint8_t {
+  kSyn,
+  kSynAck,
+  kAck,
+  kRequest,
+  kResponse,
+  kFin,
+  kFinAck,
+  kLastAck,
+};
+inline constexpr size_t kSteps = 8;
 
 // Initial sequence numbers of a trial's connections.
 struct SequenceNumbers {
@@ -43,7 +60,9 @@ struct SequenceNumbers {
     return connection;
   }
   // The responder's, to the initiator's `number`.
-  static uint32_t answer_to(uint32_t number) { return number * 0x9e3779b1U + 0x7f4a7c15U; }
+  static constexpr uint32_t kAnswerFactor = 0x9e3779b1;
+  static constexpr uint32_t kAnswerFirst = 0x7f4a7c15;
+  static uint32_t answer_to(uint32_t number) { return number * kAnswerFactor + kAnswerFirst; }
 
   bool operator==(const SequenceNumbers&) const = default;
 
@@ -71,6 +90,29 @@ struct SynOptions {
 static_assert(sizeof(SynOptions) == 16);
 inline constexpr size_t kSynBytes = sizeof(TcpHeader) + sizeof(SynOptions);
 
+// A connection's segment that needs no other one to be made from: its SYN, or what its initiator
+// sends later, as the numbers of both ends follow from the connection's own.
+struct SegmentLayout {
+  Step step = Step::kSyn;  // or kAck, kRequest, kFin
+  SequenceNumbers numbers;
+  uint16_t mss = 1460;           // of a SYN
+  uint32_t sent_before = 0;      // bytes of data, by the initiator
+  uint32_t answered_before = 0;  // and by the responder
+
+  bool operator==(const SegmentLayout&) const = default;
+
+  size_t bytes() const {
+    if (step == Step::kSyn) return kSynBytes;
+    const size_t text = step == Step::kRequest ? kHttpRequestBytes : 0;
+    return sizeof(TcpHeader) + sizeof(TcpTimestamps) + text;
+  }
+  // From the TCP header to the value of its timestamps.
+  size_t stamp_at() const {
+    const size_t options = step == Step::kSyn ? offsetof(SynOptions, timestamps) : 0;
+    return sizeof(TcpHeader) + options + offsetof(TcpTimestamps, value);
+  }
+};
+
 // View into a received frame. Valid while the frame is.
 struct Segment {
   uint8_t ip_version = 4;
@@ -78,6 +120,7 @@ struct Segment {
   uint16_t tcp_headers = 0;
   uint32_t ip_bytes = 0;
   uint8_t flags = 0;
+  uint16_t window = 0;
   uint32_t sequence = 0;
   uint32_t acknowledgment = 0;
   bool has_timestamps = false;
@@ -93,6 +136,9 @@ struct Segment {
 std::optional<Segment> segment_in(const uint8_t* frame, size_t size);
 // Of IPv4's header, and TCP's. REQUIRES: `segment` is of this frame.
 bool checksums_hold(const uint8_t* frame, const Segment& segment);
+
+// All that we send has this window, and hardly anybody else's SYN-ACK: it tells whether ours came.
+inline constexpr uint16_t kTcpWindow = 65531;
 
 // What a segment is answered by.
 struct Answer {
@@ -113,8 +159,9 @@ inline constexpr size_t kMostAnswerHeaders =
 // its VLAN tags. Returns its size, without tags.
 size_t write_answer(uint8_t* mac, uint8_t* frame, const Segment& segment, const Answer& answer);
 
-// The SYN of a template, from its header on: with the MSS, and no numbers, stamp or checksum.
-void write_syn(uint8_t* out, uint16_t src_port, uint16_t dst_port, uint16_t mss);
+// Of a template, from the header on: without numbers, stamp and checksum, and the request of
+// connection 0.
+void write_segment(uint8_t* out, uint16_t src_port, uint16_t dst_port, const SegmentLayout& layout);
 
 // Of the pseudo-header and the segment at `tcp`.
 uint64_t tcp_sum(int ip_version, const uint8_t* ip_header, const uint8_t* tcp, size_t bytes);

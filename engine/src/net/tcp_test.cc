@@ -8,29 +8,15 @@
 #include <vector>
 
 #include "net/frame.h"
+#include "net/testing/reference_frame.h"
 
 namespace dutperf::net {
 namespace {
 
-FrameLayout layout_of(int version) {
-  FrameLayout layout;
-  layout.ip_version = version;
-  layout.frame_size = syn_frame_size(version);
-  layout.src_ip = *IpAddress::parse(version == 4 ? "198.18.0.2" : "2001:2::2");
-  layout.dst_ip = *IpAddress::parse(version == 4 ? "198.19.0.2" : "2001:2:0:8000::2");
-  layout.src_mac = *Mac::parse("02:00:00:00:00:01");
-  layout.dst_mac = *Mac::parse("02:00:00:00:00:02");
-  layout.syn = SynLayout{SequenceNumbers(7), 1400};
-  return layout;
-}
-
-// A SYN as it leaves, with its checksum and some room behind it.
+// A SYN as it leaves, with its checksum.
 std::vector<uint8_t> syn_of(int version) {
-  const FrameTemplate made(layout_of(version), {});
-  std::vector<uint8_t> frame = made.bytes();
-  auto* tcp = reinterpret_cast<TcpHeader*>(frame.data() + made.udp_offset());
-  tcp->checksum = finish(made.udp_sum());
-  return frame;
+  return testing::segment_of(testing::sample_layout(version, 84),
+                             {.numbers = SequenceNumbers(7), .mss = 1400});
 }
 
 // Words one by one, as RFC 1071 has it.

@@ -116,7 +116,7 @@ FrameWriter::FrameWriter(const net::FrameLayout& layout, const net::TagIdentity&
       order_(variations.order),
       combinations_(variations.combinations()),
       identified_(layout.identified),
-      syns_(layout.syn ? std::optional(layout.syn->numbers) : std::nullopt),
+      segments_(layout.tcp),
       udp_base_(template_.udp_sum()),
       ipv4_base_(template_.ipv4_sum()) {
   window_at(kUdp, layout.ip_version);
@@ -128,6 +128,18 @@ FrameWriter::FrameWriter(const net::FrameLayout& layout, const net::TagIdentity&
     plan_enumeration(key_of(variations.seed, tag.stream, UINT32_MAX));
   }
   if (tuples) plan_tuples(*tuples, variations.seed, tag.stream, layout.ip_version);
+  if (segments_) plan_segments();
+}
+
+// Both ends' numbers follow from the connection's (net/tcp.h).
+void FrameWriter::plan_segments() {
+  const net::SequenceNumbers& numbers = segments_->numbers;
+  constexpr uint32_t kFactor = net::SequenceNumbers::kAnswerFactor;
+  const bool opens = segments_->step == net::Step::kSyn;
+  sequence_ = {numbers.factor, numbers.first + (opens ? 0 : 1 + segments_->sent_before)};
+  if (opens) return;
+  acknowledgment_ = {numbers.factor * kFactor, net::SequenceNumbers::answer_to(numbers.first) + 1 +
+                                                   segments_->answered_before};
 }
 
 void FrameWriter::add(const Variation& variation, int ip_version) {
@@ -457,20 +469,20 @@ void FrameWriter::compose(const Lanes& sequences, uint32_t count, uint64_t stamp
   static_assert(std::size(kIpv6Tiles) <= Burst::kMaxWindows);
   burst.count_ = count;
   burst.stamp_low_ = net::byte_swap(static_cast<uint32_t>(stamp_ns));
-  if (identified_) {
+  if (identified_ || segments_) {
     for (uint32_t i = 0; i < count; ++i) {
-      burst.ids_[i] = static_cast<uint16_t>(sequences.lane[i]);
+      burst.ids_[i] = static_cast<uint32_t>(sequences.lane[i]);
     }
   }
   fill_windows(sequences, burst);
   if (addresses_vary_) sum_addresses(burst);
   const Lanes& sums = addresses_vary_ ? burst.address_sums_ : kNoSums;
   const Lanes& ports = ports_vary_ ? burst.windows_[kUdp] : fixed_ports_;
-  if (syns_) {
+  if (segments_) {
     const uint32_t stamp = net::tcp_stamp(stamp_ns);
     burst.stamp_low_ = net::byte_swap(stamp);
-    lanes::finish_syn(sequences, syns_->factor, syns_->first, stamp, udp_base_, sums, ports,
-                      burst.udps_, burst.tags_, count);
+    lanes::finish_segment(sequences, sequence_, acknowledgment_, stamp, udp_base_, sums, ports,
+                          burst.udps_, burst.tags_, count);
   } else {
     lanes::finish(sequences, stamp_ns, template_.tag_is_odd(), udp_base_, sums, ports, burst.udps_,
                   burst.tags_, count);
@@ -481,7 +493,7 @@ void FrameWriter::compose(const Lanes& sequences, uint32_t count, uint64_t stamp
 }
 
 // All of a frame at once: the CPU joins stores to a cache line that follow each other.
-template <bool kIpv4AddressesVary>
+template <bool kIpv4AddressesVary, bool kSegments>
 void FrameWriter::store_frames(const Burst& burst, uint8_t* const* buffers,
                                uint32_t lead) const noexcept {
   const uint32_t ipv4_checksum = lead + template_.ip_offset() + offsetof(net::Ipv4Header, checksum);
@@ -489,7 +501,10 @@ void FrameWriter::store_frames(const Burst& burst, uint8_t* const* buffers,
   const uint32_t udp = lead + windows_[kUdp].offset;
   const uint32_t tag = lead + template_.tag_offset();
   const uint32_t tag_high = tag + offsetof(net::WireTag, sequence_stamp_high);
-  const uint32_t tag_low = tag + offsetof(net::WireTag, stamp_low);
+  const uint32_t acknowledgment = udp + offsetof(net::TcpHeader, acknowledgment);
+  const uint32_t checksum = udp + offsetof(net::TcpHeader, checksum);
+  const auto stamp = kSegments ? udp + static_cast<uint32_t>(segments_->stamp_at())
+                               : tag + static_cast<uint32_t>(offsetof(net::WireTag, stamp_low));
   const uint32_t stamp_low = burst.stamp_low_;
   const uint32_t count = burst.count_;
 #pragma GCC unroll 4
@@ -500,29 +515,34 @@ void FrameWriter::store_frames(const Burst& burst, uint8_t* const* buffers,
       std::memcpy(buffer + ipv4_addresses, &burst.ipv4_addresses_.lane[i], 8);
     }
     std::memcpy(buffer + udp, &burst.udps_.lane[i], 8);
-    std::memcpy(buffer + tag_high, &burst.tags_.lane[i], 8);
-    std::memcpy(buffer + tag_low, &stamp_low, 4);
+    if constexpr (kSegments) {
+      std::memcpy(buffer + acknowledgment, &burst.tags_.lane[i], 4);
+      std::memcpy(buffer + checksum, reinterpret_cast<const uint8_t*>(&burst.tags_.lane[i]) + 4, 2);
+    } else {
+      std::memcpy(buffer + tag_high, &burst.tags_.lane[i], 8);
+    }
+    std::memcpy(buffer + stamp, &stamp_low, 4);
   }
 }
 
-template <bool kIpv4AddressesVary>
-void FrameWriter::store_syns(const Burst& burst, uint8_t* const* buffers,
-                             uint32_t lead) const noexcept {
-  const uint32_t ipv4_checksum = lead + template_.ip_offset() + offsetof(net::Ipv4Header, checksum);
-  const uint32_t ipv4_addresses = lead + template_.ip_offset() + offsetof(net::Ipv4Header, src);
-  const uint32_t tcp = lead + windows_[kUdp].offset;
-  const uint32_t checksum = tcp + offsetof(net::TcpHeader, checksum);
-  const uint32_t stamp = tcp + sizeof(net::TcpHeader) + offsetof(net::SynOptions, timestamps) +
-                         offsetof(net::TcpTimestamps, value);
+// A pass of its own: each request names its connection, which its checksum does not know yet.
+void FrameWriter::name_requests(const Burst& burst, uint8_t* const* buffers,
+                                uint32_t lead) const noexcept {
+  constexpr uint32_t kText = sizeof(net::TcpHeader) + sizeof(net::TcpTimestamps);
+  constexpr uint32_t kDigits = kText + net::kHttpNumberAt;
+  constexpr uint32_t kLast = kDigits + net::kHttpNumberDigits - 1;
   for (uint32_t i = 0; i < burst.count_; ++i) {
-    uint8_t* const buffer = buffers[i];
-    if constexpr (kIpv4AddressesVary) {
-      std::memcpy(buffer + ipv4_checksum, &burst.ipv4_checksums_.lane[i], 2);
-      std::memcpy(buffer + ipv4_addresses, &burst.ipv4_addresses_.lane[i], 8);
+    uint8_t* const tcp = buffers[i] + lead + template_.udp_offset();
+    auto* const header = reinterpret_cast<net::TcpHeader*>(tcp);
+    uint64_t sum = static_cast<uint16_t>(~header->checksum);
+    uint32_t number = burst.ids_[i];
+    for (uint32_t at = kLast; at > kLast - 8; --at, number >>= 4) {
+      const uint32_t nibble = number & 0xf;
+      const uint32_t digit = nibble + (nibble < 10 ? '0' : 'a' - 10);
+      tcp[at] = static_cast<uint8_t>(digit);
+      sum += (digit - '0') << (at % 2 == 0 ? 8 : 0);  // beside the template's zeros
     }
-    std::memcpy(buffer + tcp, &burst.udps_.lane[i], 8);
-    std::memcpy(buffer + checksum, &burst.tags_.lane[i], 2);
-    std::memcpy(buffer + stamp, &burst.stamp_low_, 4);
+    header->checksum = net::finish(sum);
   }
 }
 
@@ -535,8 +555,9 @@ void FrameWriter::identify(const Burst& burst, uint8_t* const* buffers,
     // Of the header without: the complement of its checksum.
     const uint64_t sum =
         ipv4_addresses_vary_ ? static_cast<uint16_t>(~header->checksum) : template_.ipv4_sum();
-    header->id = burst.ids_[i];
-    header->checksum = net::finish(sum + burst.ids_[i]);
+    const auto id = static_cast<uint16_t>(burst.ids_[i]);
+    header->id = id;
+    header->checksum = net::finish(sum + id);
   }
 }
 
@@ -564,11 +585,13 @@ void FrameWriter::store(const Burst& burst, uint8_t* const* buffers, uint32_t le
                                      burst.windows_[i]);
     }
   }
-  const auto store_rest = syns_ ? (ipv4_addresses_vary_ ? &FrameWriter::store_syns<true>
-                                                        : &FrameWriter::store_syns<false>)
-                                : (ipv4_addresses_vary_ ? &FrameWriter::store_frames<true>
-                                                        : &FrameWriter::store_frames<false>);
+  const auto store_rest = segments_
+                              ? (ipv4_addresses_vary_ ? &FrameWriter::store_frames<true, true>
+                                                      : &FrameWriter::store_frames<false, true>)
+                          : ipv4_addresses_vary_ ? &FrameWriter::store_frames<true, false>
+                                                 : &FrameWriter::store_frames<false, false>;
   (this->*store_rest)(burst, buffers, lead);
+  if (segments_ && segments_->step == net::Step::kRequest) name_requests(burst, buffers, lead);
   if (identified_) identify(burst, buffers, lead);
   if (addresses_vary_) sum_mobility(burst, buffers, lead);
   if (table_ != nullptr) table_->prefetch_ends(burst.later_.lane, burst.count_);

@@ -123,12 +123,12 @@ class FrameWriter {
   const Lanes& tuple_numbers(const Lanes& sequences, Burst& burst) const noexcept;
   void enumerate(const Lanes& numbers, Burst& burst) const noexcept;
   Values values_of(const Varying& varying, const Lanes& sequences, Burst& burst) const noexcept;
+  void plan_segments();
   void sum_addresses(Burst& burst) const noexcept;
   void sum_mobility(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
   void identify(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
-  template <bool kIpv4AddressesVary>
-  void store_syns(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
-  template <bool kIpv4AddressesVary>
+  void name_requests(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
+  template <bool kIpv4AddressesVary, bool kSegments>
   void store_frames(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
 
   Lanes fixed_ports_;  // the UDP headers of a burst when no port varies
@@ -151,8 +151,10 @@ class FrameWriter {
   bool addresses_vary_ = false;
   bool ipv4_addresses_vary_ = false;
   bool identified_ = false;
-  std::optional<net::SequenceNumbers> syns_;  // the frames are SYNs with these
-  uint32_t ipv4_addresses_ = 0;               // their window
+  std::optional<net::SegmentLayout> segments_;  // the frames are of TCP
+  lanes::Following sequence_;                   // of the frame's number
+  lanes::Following acknowledgment_;
+  uint32_t ipv4_addresses_ = 0;  // their window
   uint64_t udp_base_;  // the template's sums without the ports and the windows of addresses
   uint64_t ipv4_base_;
 };
@@ -171,10 +173,10 @@ class FrameWriter::Burst {
 
   uint32_t count_ = 0;
   uint32_t unlearned_ = 0;
-  uint32_t stamp_low_ = 0;  // here and below: as on the wire; of SYNs all of it
-  Lanes udps_;              // UDP headers; of SYNs ports and sequence numbers
-  Lanes tags_;              // sequence numbers and upper stamps; of SYNs checksums
-  std::array<uint16_t, kMaxBurst> ids_;
+  uint32_t stamp_low_ = 0;  // here and below: as on the wire; of segments all of it
+  Lanes udps_;              // UDP headers; of segments ports and sequence numbers
+  Lanes tags_;  // sequence numbers and upper stamps; of segments acknowledgments and checksums
+  std::array<uint32_t, kMaxBurst> ids_;  // the frames' numbers
   Lanes ipv4_checksums_;
   Lanes ipv4_addresses_;
   Lanes windows_[kMaxWindows];  // as numbers

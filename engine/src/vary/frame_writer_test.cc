@@ -59,8 +59,12 @@ TEST_P(FrameWriterTwin, WritesTheSameFrames) {
 
 INSTANTIATE_TEST_SUITE_P(RandomStreams, FrameWriterTwin, ::testing::Range<uint64_t>(0, 8));
 
-// A SYN has the four-tuple that the UDP frame of its number would have; all else is its own.
-TEST_P(FrameWriterTwin, SynsHaveTheFourTuplesOfUdpFrames) {
+// A segment has the four-tuple that the UDP frame of its number would have; all else is its own.
+TEST_P(FrameWriterTwin, SegmentsHaveTheFourTuplesOfUdpFrames) {
+  constexpr net::Step kSent[] = {net::Step::kSyn, net::Step::kAck, net::Step::kRequest,
+                                 net::Step::kFin};
+  constexpr uint8_t kFlags[] = {net::kTcpSyn, net::kTcpAck, net::kTcpAck | net::kTcpPsh,
+                                net::kTcpAck | net::kTcpFin};
   Random random(GetParam() + 100);
   for (int i = 0; i < 100; ++i) {
     net::FrameLayout udp = random.layout();
@@ -69,27 +73,39 @@ TEST_P(FrameWriterTwin, SynsHaveTheFourTuplesOfUdpFrames) {
     udp.outer = {};
     udp.identified = false;
     udp.frame_size = 200;
-    net::FrameLayout syn = udp;
+    net::FrameLayout tcp = udp;
     const net::SequenceNumbers numbers(random.up_to_48_bits());
-    syn.frame_size = net::syn_frame_size(udp.ip_version);
-    syn.syn = net::SynLayout{numbers, 1400};
+    const auto step = static_cast<size_t>(i % 4);
+    const bool opens = kSent[step] == net::Step::kSyn;
+    tcp.tcp = net::SegmentLayout{kSent[step], numbers, 1400, opens ? 0U : 49U, opens ? 0U : 108U};
+    tcp.frame_size = net::segment_frame_size(udp.ip_version, *tcp.tcp);
     const Variations variations = random.variations(udp);
     const bool ends = enumerates(variations) && variations.order == Order::kRandom;
     const uint64_t frames = ends ? variations.combinations() : kMax48 + 1;
     Stream of_udp(udp, variations);
-    Stream of_syn(syn, variations);
+    Stream of_tcp(tcp, variations);
     std::vector<uint64_t> sequences(1 + random.below(kMaxBurst));
     for (uint64_t& number : sequences) number = (random.up_to_48_bits() & 0xffffffff) % frames;
     const uint64_t stamp_ns = random.up_to_48_bits();
     const std::vector<Bytes> expected = of_udp.write(sequences, stamp_ns);
-    const std::vector<Bytes> written = of_syn.write(sequences, stamp_ns);
+    const std::vector<Bytes> written = of_tcp.write(sequences, stamp_ns);
     const size_t tags = udp.vlan.bytes();
     for (size_t k = 0; k < written.size(); ++k) {
       const auto segment = net::segment_in(written[k].data() + tags, written[k].size() - tags);
       ASSERT_TRUE(segment);
       EXPECT_TRUE(net::checksums_hold(written[k].data() + tags, *segment));
-      EXPECT_EQ(segment->flags, net::kTcpSyn);
-      EXPECT_EQ(segment->sequence, numbers.of(sequences[k]));
+      EXPECT_EQ(segment->flags, kFlags[step]);
+      const uint32_t first = numbers.of(sequences[k]);
+      EXPECT_EQ(segment->sequence, opens ? first : first + 1 + 49);
+      EXPECT_EQ(segment->acknowledgment,
+                opens ? 0 : net::SequenceNumbers::answer_to(first) + 1 + 108);
+      const size_t payload_bytes = segment->payload_bytes();
+      ASSERT_EQ(payload_bytes > 0, kSent[step] == net::Step::kRequest);
+      if (payload_bytes > 0) {
+        const std::span<const uint8_t> text(written[k].end() - static_cast<long>(payload_bytes),
+                                            payload_bytes);
+        EXPECT_EQ(net::number_in_http_request(text), sequences[k]);
+      }
       EXPECT_EQ(segment->stamp, net::tcp_stamp(stamp_ns));
       EXPECT_EQ(segment->echo, 0U);
       const size_t addresses = tags + 14 + (udp.ip_version == 4 ? 12 : 8);

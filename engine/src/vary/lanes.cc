@@ -261,18 +261,23 @@ void finish(const Lanes& sequences, uint64_t stamp_ns, bool tag_is_odd, uint64_t
 }
 
 FOR_EACH_CPU
-void finish_syn(const Lanes& numbers, uint32_t factor, uint32_t first, uint32_t stamp,
-                uint64_t base, const Lanes& sums, const Lanes& ports, Lanes& heads,
-                Lanes& checksums, uint32_t count) {
+void finish_segment(const Lanes& numbers, const Following& sequence,
+                    const Following& acknowledgment, uint32_t stamp, uint64_t base,
+                    const Lanes& sums, const Lanes& ports, Lanes& heads, Lanes& acks,
+                    uint32_t count) {
   const uint32_t n = padded(count);
   const uint64_t burst_base = base + stamp;
+  const Following from = sequence;
+  const Following to = acknowledgment;
   for (uint32_t i = 0; i < n; ++i) {
     const uint64_t number = numbers.lane[i] & 0xffffffff;
-    const uint64_t sequence = (number * factor + first) & 0xffffffff;
+    const uint64_t sent = (number * from.factor + from.first) & 0xffffffff;
+    const uint64_t acked = (number * to.factor + to.first) & 0xffffffff;
     const uint64_t both = ports.lane[i] >> 32;
-    heads.lane[i] = net::byte_swap(both << 32 | sequence);
-    const uint64_t sum = nearly_folded(burst_base + sums.lane[i] + both + sequence);
-    checksums.lane[i] = net::byte_swap(~(sum + (sum >> 16)) & 0xffff) >> 48;
+    heads.lane[i] = net::byte_swap(both << 32 | sent);
+    const uint64_t sum = nearly_folded(burst_base + sums.lane[i] + both + sent + acked);
+    const uint64_t checksum = ~(sum + (sum >> 16)) & 0xffff;
+    acks.lane[i] = net::byte_swap(acked << 32 | checksum << 16);
   }
 }
 

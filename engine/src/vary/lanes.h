@@ -104,12 +104,20 @@ void finish_ipv4(uint64_t base, const Lanes& sums, const Lanes& window, Lanes& c
 void finish(const Lanes& sequences, uint64_t stamp_ns, bool tag_is_odd, uint64_t base,
             const Lanes& sums, const Lanes& ports, Lanes& udp, Lanes& tag_high, uint32_t count);
 
-// As they stand on the wire: heads = the TCP header's first 8 bytes, the ports and number * factor
-// + first of `numbers`; checksums = the segment's, of base + sums + these + the stamp. REQUIRES: as
-// above; the numbers below 2^32.
-void finish_syn(const Lanes& numbers, uint32_t factor, uint32_t first, uint32_t stamp,
-                uint64_t base, const Lanes& sums, const Lanes& ports, Lanes& heads,
-                Lanes& checksums, uint32_t count);
+// A 32-bit number that follows from another one: number * factor + first.
+struct Following {
+  uint32_t factor = 0;
+  uint32_t first = 0;
+};
+
+// As they stand on the wire: heads = the TCP header's first 8 bytes, the ports and the sequence
+// number that follows from each of `numbers`; acks = 4 bytes of acknowledgment, which follows, too,
+// and 2 of the segment's checksum, of base + sums + these + the stamp. REQUIRES: as above; the
+// numbers below 2^32.
+void finish_segment(const Lanes& numbers, const Following& sequence,
+                    const Following& acknowledgment, uint32_t stamp, uint64_t base,
+                    const Lanes& sums, const Lanes& ports, Lanes& heads, Lanes& acks,
+                    uint32_t count);
 
 // Where a learned four-tuple goes, and what stands there when there is none.
 struct Learned {

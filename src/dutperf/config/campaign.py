@@ -29,11 +29,11 @@ from dutperf.model.rate_specs import RateSearchKeys
 from dutperf.model.requirements import Requirement, requirement
 from dutperf.model.specs import (
     SPECS,
+    CapacitySearchKeys,
     FixedLoadKeys,
     LatencySpec,
     OutageSpec,
     ProcedureSpec,
-    TableCapacitySpec,
 )
 from dutperf.protocol.port_messages import PortSpec
 from dutperf.visible import lab_name
@@ -178,7 +178,8 @@ def filled(preset: Preset, procedure: Mapping[str, Any]) -> dict[str, Any]:
     """``procedure`` with what the preset says of keys that it leaves out."""
     found = {**preset_keys(preset, procedure), **procedure}
     stateful = found.get("stateful")
-    is_capacity = SPECS.get(str(found.get("procedure"))) is TableCapacitySpec
+    spec = SPECS.get(str(found.get("procedure")))
+    is_capacity = spec is not None and issubclass(spec, CapacitySearchKeys)
     if preset == "quick" and is_capacity and isinstance(stateful, Mapping):
         found["stateful"] = {**_coarse(stateful.get("connections")), **stateful}
     return found
@@ -254,7 +255,7 @@ def _replaced(spec: ProcedureSpec, preset: Preset) -> ProcedureSpec:
         given["goals"] = [
             goal.model_copy(update={"duration_sum_s": None}) for goal in spec.goals
         ]
-    if isinstance(spec, TableCapacitySpec) and preset == "quick":
+    if isinstance(spec, CapacitySearchKeys) and preset == "quick":
         stateful = spec.stateful.model_dump(exclude_unset=True)
         given["stateful"] = {k: v for k, v in stateful.items() if k != "error"}
     return type(spec).model_validate(filled(preset, given | preset_keys(preset, given)))

@@ -11,7 +11,7 @@ from dutperf.errors import InputError
 from dutperf.model.cell import Cell
 from dutperf.model.fields import KeyedError
 from dutperf.model.frames import version_of
-from dutperf.model.specs import OutageSpec, TableCapacitySpec, TeardownRateSpec
+from dutperf.model.specs import CapacitySearchKeys, OutageSpec, TeardownRateSpec
 from dutperf.protocol.base import IpVersion, RoutingDaemonProtocol, Side
 
 _LONGEST_S = 3600
@@ -286,7 +286,7 @@ def hook_notices(testbed: Testbed, cell: Cell) -> Iterator[str]:
         "each test (bulk_delete): "
     )
     size, timeout_s = stateful.table_size, stateful.dut_timeout_s
-    waits = size is None or isinstance(cell.spec, TableCapacitySpec)
+    waits = size is None or isinstance(cell.spec, CapacitySearchKeys)
     if waits and timeout_s is None:
         yield (
             f"{none}only one test can be made; give the device's --dut-timeout, which "

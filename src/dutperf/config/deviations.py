@@ -237,6 +237,8 @@ def hasty(cell: Cell) -> list[str]:
 
 
 def _stateful(cell: Cell, stateful: Stateful) -> list[Deviation]:
+    if cell.spec.tcp:  # RFC 9693 is about UDP
+        return _once() if cell.repeats == 1 else []
     found = _gateway(stateful)
     if stateful.order != "random":
         rule = "four-tuples in pseudorandom order"
@@ -344,6 +346,10 @@ def _iterations(cell: Cell) -> list[Deviation]:
     """RFC 2544 leaves open how often; of a translator RFC 8219 does not."""
     if cell.repeats > 1 or not translates(cell.ip) or cell.spec.loss_criterion.goals:
         return []
+    return _once()
+
+
+def _once() -> list[Deviation]:
     return [Deviation("RFC 8219 12", "multiple iterations", "a single one", "SHOULD")]
 
 

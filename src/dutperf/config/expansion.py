@@ -50,11 +50,11 @@ from dutperf.model.procedure_keys import Direction, StreamKeys
 from dutperf.model.rate_specs import FrameLossSpec, RateSearchKeys
 from dutperf.model.specs import (
     OVERLOAD_PERCENT,
+    CapacitySearchKeys,
     EstablishmentKeys,
     LatencySpec,
     ProcedureSpec,
     SystemRecoverySpec,
-    TableCapacitySpec,
 )
 from dutperf.model.stateful_keys import Stateful
 from dutperf.model.traffic import Traffic, check_beside
@@ -426,7 +426,7 @@ def _opened(spec: ProcedureSpec, stateful: Stateful | None) -> Iterator[str]:
     """What tells cells apart that open connections."""
     if stateful is None:
         return
-    up_to = "upto" if isinstance(spec, TableCapacitySpec) else ""
+    up_to = "upto" if isinstance(spec, CapacitySearchKeys) else ""
     yield f"{up_to}{stateful.connections}connections"
     if stateful.alpha is not None and not up_to:
         yield "validated"

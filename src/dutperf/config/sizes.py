@@ -30,10 +30,18 @@ from dutperf.model.stateful_keys import ConnectionKeys
 from dutperf.model.traffic import Traffic
 from dutperf.protocol.base import PREAMBLE_AND_GAP_BYTES, IpVersion, Side, header_bytes
 from dutperf.protocol.stream_messages import minimum_frame_size
+from dutperf.protocol.trial_messages import ConnectionBegin
 
 HEADER_DIFFERENCE_BYTES = 20
 _SYN_LONGER_BYTES = 10
 """TCP with MSS and timestamps has 36 bytes, UDP with the tag 26."""
+LONGER_THAN_SYN_BYTES: dict[ConnectionBegin, int] = {
+    "syn": 0,
+    "ack": -4,
+    "request": 45,
+    "fin": -4,
+}
+"""Without the MSS; a GET of HTTP/1.1 has 49 bytes (engine/src/net/http.h)."""
 _SIDES: tuple[Side, Side] = ("left", "right")
 
 

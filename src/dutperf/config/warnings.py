@@ -181,7 +181,7 @@ def conformance_of(
 
 def _rfc(cell: Cell) -> str:
     """Whose procedure it is: of a translator, of IPv6 frames, or the one of 1999."""
-    if cell.stateful:
+    if cell.stateful and not cell.spec.tcp:
         return "RFC 9693"
     sections = PROCEDURES[cell.procedure].sections
     replaced = "RFC 9004" in sections or "RFC 6201" in sections

@@ -46,11 +46,10 @@ from dutperf.model.procedure_keys import (
     TimedStreamKeys,
     told,
 )
+from dutperf.model.tcp_keys import TcpKeys
 from dutperf.model.traffic import DEFAULT_GROUP, Traffic
 from dutperf.protocol.trial_messages import (
-    MAX_MSS,
     MAX_TIMEOUTS,
-    MIN_MSS,
     ConnectionEnd,
     Tcp,
 )
@@ -417,36 +416,11 @@ class MulticastThroughputSpec(RateSearchKeys):
         return self
 
 
-_SYN_SIZES = {74, 94}
-"""Of IPv4 and of IPv6: ``config.sizes.syn_size``."""
-
-
-class TcpConnectionRateSpec(RateSearchKeys):
+class TcpConnectionRateSpec(TcpKeys, RateSearchKeys):
     """How fast TCP connections may come (RFC 8219 8, RFC 3511 5.3)."""
 
     is_one_way = True
-    takes_beside = False
-    without = (
-        "frame_size",
-        "flows",
-        "stateful",
-        *(
-            f"traffic.{name}"
-            for name in (
-                "mix",
-                "background_ip",
-                "broadcast_percent",
-                "hop_by_hop_percent",
-                "spoofed_percent",
-                "imix",
-                "fragmented",
-                "ipv6_headers",
-                "ipv4_options",
-                "routes",
-                "group",
-            )
-        ),
-    )
+    without = ("flows", "stateful", *TcpKeys.without)
 
     procedure: Literal["tcp-connection-rate"] = Field(
         description=told("tcp-connection-rate")
@@ -458,16 +432,9 @@ class TcpConnectionRateSpec(RateSearchKeys):
     )
     until: ConnectionEnd = Field(
         default="closed",
-        description="how far each connection goes; opened: SYN, SYN-ACK, ACK; "
-        "answered: a GET of HTTP/1.1 and its response after them; closed: both sides' "
-        "FIN, too",
-    )
-    object_bytes: Annotated[int, Field(ge=0, le=MAX_MSS)] = Field(
-        default=64,
-        description="of what the GET is for; header and object are one segment",
-    )
-    mss: Annotated[int, Field(ge=MIN_MSS, le=MAX_MSS)] = Field(
-        default=1460, description="maximum segment size that both sides announce"
+        description="how far each connection goes; half_open: SYN, SYN-ACK; opened: "
+        "the ACK, too; answered: a GET of HTTP/1.1 and its response after them; "
+        "closed: both sides' FIN, too",
     )
 
     @property
@@ -476,22 +443,12 @@ class TcpConnectionRateSpec(RateSearchKeys):
         return Tcp(until=self.until, object_bytes=self.object_bytes, mss=self.mss)
 
     @model_validator(mode="after")
-    def _of_connections(self) -> Self:
+    def _from_one_side(self) -> Self:
         if "both" in self.direction:
             raise KeyedError(
                 ("direction",),
                 "must be forward or reverse: connections are opened from one side",
             )
-        words = "must be left out: each frame is the SYN of a connection"
-        if set(self.frame_size) - _SYN_SIZES:
-            raise KeyedError(("frame_size",), words)
-        for key in self.without[1:]:
-            block, _, name = key.rpartition(".")
-            for owner in self.traffic if block else (self,):
-                field = type(owner).model_fields[name]
-                if getattr(owner, name) != field.get_default(call_default_factory=True):
-                    raise KeyedError((*filter(None, (block,)), name), words)
-        _ = self.tcp  # whether it fits
         return self
 
 

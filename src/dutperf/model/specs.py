@@ -42,9 +42,11 @@ from dutperf.model.rate_specs import (
 from dutperf.model.stateful_keys import (
     CapacityKeys,
     ConnectionKeys,
+    OpenedKeys,
     RateKeys,
     TeardownKeys,
 )
+from dutperf.model.tcp_keys import TcpKeys
 
 # Procedures about connections through a stateful gateway (RFC 9693).
 #
@@ -102,16 +104,64 @@ class ConnectionRateSpec(EstablishmentKeys, SearchedKeys):
     )
 
 
-class TableCapacitySpec(EstablishmentKeys, SearchedKeys):
-    """Capacity of the connection tracking table (RFC 9693 4.9)."""
+class CapacitySearchKeys(EstablishmentKeys, SearchedKeys):
+    """What searches have that look for how many connections are held."""
 
-    procedure: Literal["table-capacity"] = Field(description=told("table-capacity"))
     resolution: Width = Field(
         default="5%",
         description="of the connection rate that the search is made at; '5%' of it, "
         "or connections per second, 1000",
     )
     stateful: CapacityKeys = Field(description="the connections, and how many to try")
+
+
+class TableCapacitySpec(CapacitySearchKeys):
+    """Capacity of the connection tracking table (RFC 9693 4.9)."""
+
+    procedure: Literal["table-capacity"] = Field(description=told("table-capacity"))
+
+
+class TcpCapacitySpec(TcpKeys, CapacitySearchKeys):
+    """How many TCP connections are held open (RFC 8219 8, RFC 3511 5.2)."""
+
+    use = "request"
+
+    procedure: Literal["tcp-capacity"] = Field(description=told("tcp-capacity"))
+
+
+class TcpHalfOpenSpec(TcpKeys, CapacitySearchKeys):
+    """How many TCP connections are held whose ACK has not come (RFC 3511 5.5)."""
+
+    opens_until = "half_open"
+    use = "ack"
+
+    procedure: Literal["tcp-half-open"] = Field(description=told("tcp-half-open"))
+
+
+class TcpUseKeys(TcpKeys, EstablishmentKeys, SearchedKeys):
+    """What searches have for how fast open connections may be used."""
+
+    stateful: OpenedKeys = Field(
+        description="the connections, and how they are opened before each trial"
+    )
+
+
+class TcpRequestRateSpec(TcpUseKeys):
+    """How fast GETs may come on open TCP connections (RFC 8219 8, RFC 3511 5.6)."""
+
+    use = "request"
+
+    procedure: Literal["tcp-request-rate"] = Field(description=told("tcp-request-rate"))
+
+
+class TcpTeardownRateSpec(TcpUseKeys):
+    """How fast open TCP connections may be closed (RFC 8219 8, RFC 3511 5.4)."""
+
+    use = "fin"
+
+    procedure: Literal["tcp-teardown-rate"] = Field(
+        description=told("tcp-teardown-rate")
+    )
 
 
 class TeardownRateSpec(EstablishmentKeys):
@@ -418,6 +468,10 @@ _Any: TypeAlias = (
     | PdvSpec
     | IpdvSpec
     | TcpConnectionRateSpec
+    | TcpCapacitySpec
+    | TcpRequestRateSpec
+    | TcpTeardownRateSpec
+    | TcpHalfOpenSpec
     | ConnectionRateSpec
     | TableCapacitySpec
     | TeardownRateSpec

@@ -200,6 +200,20 @@ class Phase2Keys(ConnectionKeys):
         return _found(self.phase1_rate)
 
 
+class OpenedKeys(ConnectionKeys):
+    """Connections that are opened before it is looked for how fast they are used."""
+
+    phase1_rate: Annotated[int, Field(ge=1, le=10**12)] = Field(
+        description="connections opened a second, safely below what "
+        "tcp-connection-rate finds"
+    )
+
+    def each(self, hosts: Addresses) -> list[Stateful]:
+        """See ``ConnectionKeys``."""
+        told = {"is_opened_before": True}
+        return [each.model_copy(update=told) for each in super().each(hosts)]
+
+
 class RateKeys(ConnectionKeys):
     """Connections whose rate is looked for."""
 
@@ -291,6 +305,8 @@ class Stateful(_Enumeration):
     phase1_rate: int | str | None = None
     phase2_after_ms: int | None = None
     responder_order: ResponderOrder = "random"
+    is_opened_before: bool = False
+    """What is looked for is how fast connections are used."""
     # Of traffic.addresses and the testbed, where they are told.
     source_addresses: int = 1
     destination_addresses: int = 1
@@ -369,11 +385,22 @@ class Stateful(_Enumeration):
 
     def lifetime_s(self, rate_per_s: int) -> float:
         """How long a connection must live in a test at that rate (RFC 9693 4.3)."""
-        phases_s = self.connections / rate_per_s + self.timeout_ms / 1000
-        if self.alpha is not None:
-            phases_s += self.connections / (self.alpha * rate_per_s)
-            phases_s += self.timeout_ms / 1000
+        opened_per_s, used_per_s = self.rates_per_s(rate_per_s)
+        phases_s = self.connections / opened_per_s + self.timeout_ms / 1000
+        if used_per_s is not None:
+            phases_s += self.connections / used_per_s + self.timeout_ms / 1000
         return phases_s
+
+    def rates_per_s(self, rate_per_s: int) -> tuple[int, int | None]:
+        """How fast a test at that rate opens connections, and uses them; None: not.
+
+        One of them is what is looked for, the other one follows from it or is given.
+        """
+        if self.is_opened_before and isinstance(self.phase1_rate, int):
+            return self.phase1_rate, rate_per_s
+        if self.alpha is None:
+            return rate_per_s, None
+        return rate_per_s, max(1, int(rate_per_s * self.alpha))
 
     def troubles(self) -> Iterator[KeyedError]:
         """What of these keys does not fit together."""

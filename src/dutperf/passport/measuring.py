@@ -111,7 +111,8 @@ def cell_of(
         "resolution": pace.resolution,
     }
     if sent.tcp:
-        keys |= {"procedure": "tcp-connection-rate", **sent.tcp.model_dump()}
+        told = sent.tcp.model_dump(include={"until", "object_bytes", "mss"})
+        keys |= {"procedure": "tcp-connection-rate", **told}
     elif "imix" not in sent.traffic:
         keys["frame_size"] = sent.frame_sizes
     if sent.connections is not None:

@@ -16,7 +16,12 @@ from dutperf.procedures import (
     throughput,
 )
 from dutperf.procedures.method import Method
-from dutperf.procedures.stateful import connection_rate, table_capacity, teardown_rate
+from dutperf.procedures.stateful import (
+    connection_rate,
+    table_capacity,
+    tcp_connections,
+    teardown_rate,
+)
 from dutperf.results import Scalability
 from dutperf.tables.connection_tables import phase_table
 from dutperf.tables.rate_tables import (
@@ -43,6 +48,10 @@ METHODS: Mapping[ProcedureName, Method] = {
         delays.PDV_METHOD,
         delays.IPDV_METHOD,
         tcp_connection_rate.METHOD,
+        tcp_connections.CAPACITY,
+        tcp_connections.REQUESTS,
+        tcp_connections.TEARDOWN,
+        tcp_connections.HALF_OPEN,
         connection_rate.METHOD,
         table_capacity.METHOD,
         teardown_rate.METHOD,

@@ -23,10 +23,10 @@ from dutperf.config.sizes import sizes_text
 from dutperf.model.procedure_keys import SearchedKeys
 from dutperf.model.rate_specs import BackToBackSpec, FrameLossSpec
 from dutperf.model.specs import (
+    CapacitySearchKeys,
     IpdvSpec,
     LoadKeys,
     PdvSpec,
-    TableCapacitySpec,
     TeardownRateSpec,
 )
 from dutperf.procedures.delays import NO_SMALL_PART
@@ -79,7 +79,7 @@ def _resolution(result: CellResult) -> Callable[[float], float]:
     if (within_ns := result.within_ns) is not None:
         return lambda value: value + within_ns
     spec, stateful = result.cell.spec, result.cell.stateful
-    if isinstance(spec, TableCapacitySpec) and stateful:
+    if isinstance(spec, CapacitySearchKeys) and stateful:
         known = Resolution.parse(str(stateful.error))
     elif isinstance(spec, BackToBackSpec):
         known = Resolution.parse(spec.step)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from dutperf.catalogue import Family
 from dutperf.model.procedure_keys import SearchedKeys
 from dutperf.model.rate_specs import BackToBackSpec
-from dutperf.model.specs import TableCapacitySpec
+from dutperf.model.specs import CapacitySearchKeys
 from dutperf.results import CellResult
 from dutperf.results.figures import Figure, cell_figure, judged_words
 from dutperf.search import Resolution
@@ -42,7 +42,7 @@ def known_range(figure: Figure) -> tuple[float, float]:
         low, high = interval_lower, math.inf if upper is None else upper
     cell, spec = figure.result.cell, figure.result.cell.spec
     told = spec.step if isinstance(spec, BackToBackSpec) else None
-    if isinstance(spec, TableCapacitySpec):  # its resolution is of the rate
+    if isinstance(spec, CapacitySearchKeys):  # its resolution is of the rate
         high += cell.stateful.error if cell.stateful else 0
     elif isinstance(spec, SearchedKeys):
         told = spec.resolution

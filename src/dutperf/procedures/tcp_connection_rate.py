@@ -113,7 +113,7 @@ def _tables(cell: Subject) -> Iterator[Table]:
         detail=True,
     )
     times = [
-        t.result.tcp.opening_ns
+        t.result.tcp.first_answer_ns
         for t in told
         if t.result.tcp and t.result.verdict.kind == "pass"
     ]

@@ -40,6 +40,7 @@ _NOT_THE_RATE = {
     "phase1_failed",
     "unexpected_address",
     "not_translated",
+    "renumbered",
     "connections_expired",
 }
 _STALLS = {"sender_lag", "sender_burst", "sender_behind", "receiver_lag"}
@@ -56,6 +57,7 @@ _NOT_OFFERED = {"sender_behind", "held_back", "answers_not_sent"}
 _FOR_GOOD = {
     "unexpected_address",
     "not_translated",
+    "renumbered",
     "connections_expired",
     "not_overloaded",
 }

@@ -70,6 +70,7 @@ ReasonCode = Literal[
     "phase1_failed",
     "unexpected_address",
     "not_translated",
+    "renumbered",
     "connections_expired",
     "no_connection_rate",
     # Said by older engines of frames that arrived damaged; now they are frames_lost:
@@ -488,7 +489,12 @@ class TcpEnd(Message):
         description="with sequence numbers that the device has changed: counted, and "
         "not told apart"
     )
-    without_stamp: Count = Field(description="SYN or SYN-ACK without timestamps")
+    proxied: Count = Field(
+        description="SYN-ACKs of somebody who answers in the responder's place"
+    )
+    without_stamp: Count = Field(
+        description="the trial's frames, or what answers them, without timestamps"
+    )
     not_sent: Count = Field(description="answers that the tester had no room for")
 
 
@@ -498,9 +504,9 @@ class TcpResult(Message):
     segments: list[Segments] = Field(description="in the order of a connection")
     initiator: TcpEnd
     responder: TcpEnd
-    opening_ns: Histogram = Field(
-        description="from when the SYN left to when the SYN-ACK came, to 64 ns (RFC "
-        "3511 5.2)"
+    first_answer_ns: Histogram = Field(
+        description="from when a connection's first segment of the trial left to when "
+        "its answer came, to 64 ns; of SYNs: how long it took to open (RFC 3511 5.2)"
     )
 
 

@@ -109,34 +109,71 @@ class Record(Message):
         return self
 
 
-ConnectionEnd = Literal["opened", "answered", "closed"]
+ConnectionBegin = Literal["syn", "ack", "request", "fin"]
+ConnectionEnd = Literal["half_open", "opened", "answered", "closed"]
 MIN_MSS = 536
 """RFC 9293 3.7.1."""
 MAX_MSS = 8960
 _BESIDE_OBJECT = 76
 """What a segment's timestamps and the header of a response take of an MSS."""
+_FIRST: dict[ConnectionBegin, int] = {"syn": 0, "ack": 2, "request": 3, "fin": 5}
+_AFTER: dict[ConnectionEnd, int] = {
+    "half_open": 2,
+    "opened": 3,
+    "answered": 5,
+    "closed": 8,
+}
+_ENDS: dict[ConnectionBegin, tuple[ConnectionEnd, ...]] = {
+    "syn": ("half_open", "opened", "answered", "closed"),
+    "ack": ("opened",),
+    "request": ("answered", "closed"),
+    "fin": ("closed",),
+}
 
 
 class Tcp(Message):
-    """The trial's frames are SYNs, and each opens a connection (RFC 8219 8).
+    """The trial's frames are segments of connections (RFC 8219 8).
 
     Frame k is the SYN of connection k, from the four-tuple that a UDP frame k would
-    have. The other side answers it, and this side that, as far as ``until`` says; one
-    segment of each kind, none sent twice.
+    have, or a later segment of its initiator. The other side answers it, and this side
+    that, as far as ``until`` says; one segment of each kind, none sent twice.
     """
 
+    begin: ConnectionBegin = Field(
+        default="syn",
+        description="what the frames are: SYNs, or of connections that another trial "
+        "has opened ACKs, GETs of HTTP/1.1 or FINs",
+    )
     until: ConnectionEnd = Field(
         default="answered",
-        description="opened: SYN, SYN-ACK, ACK; answered: a GET of HTTP/1.1 and its "
-        "response after them; closed: both sides' FIN, too",
+        description="half_open: SYN and SYN-ACK; opened: the ACK, too; answered: a GET "
+        "of HTTP/1.1 and its response after them; closed: both sides' FIN, too",
+    )
+    opened_by: Annotated[int, Field(ge=1, le=65535)] | None = Field(
+        default=None, description="id of the trial that did; none: this one does"
+    )
+    asked: Annotated[int, Field(ge=0, le=1000)] = Field(
+        default=0, description="GETs answered on each connection before"
     )
     mss: Annotated[int, Field(ge=MIN_MSS, le=MAX_MSS)] = 1460
     object_bytes: Annotated[int, Field(ge=0, le=MAX_MSS)] = Field(
         default=64, description="of a response, which is one segment"
     )
 
+    @property
+    def steps(self) -> range:
+        """Which of the eight segments of a connection there are, in their order."""
+        return range(_FIRST[self.begin], _AFTER[self.until])
+
     @model_validator(mode="after")
     def _fits(self) -> Tcp:
+        if self.until not in _ENDS[self.begin]:
+            ends = " or ".join(_ENDS[self.begin])
+            raise ValueError(f"what begins with {self.begin} goes until {ends}")
+        if (self.begin == "syn") == (self.opened_by is not None):
+            raise ValueError("opened_by goes with what begins after the SYN")
+        if self.asked and self.begin in ("syn", "ack"):
+            raise ValueError("asked goes with request and fin")
         if self.object_bytes > self.mss - _BESIDE_OBJECT:
             raise ValueError(
                 f"object_bytes {self.object_bytes}: with an MSS of {self.mss} a "

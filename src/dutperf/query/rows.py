@@ -26,6 +26,7 @@ _ABOUT = {
     "unanswered": "queries",
     "routing_fell": "trials",
     "misdirected": "frames",
+    "proxied": "connections",
 }
 """Kinds of findings that are not about a result's repeats."""
 _AS_STORED = (

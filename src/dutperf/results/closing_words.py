@@ -81,6 +81,7 @@ DOUBTS: dict[FindingKind, str] = {
     "unanswered": "the device did not answer all SNMP queries",
     "routing_fell": "the device lost its routing neighbour in trials",
     "misdirected": "received frames addressed to other ports or hosts",
+    "proxied": "the device answers SYNs itself (SYN proxy)",
     "unusual": "unusual beside another result of this run",
     "near_limit": "load above 90 % of the tester's own limit",
 }

@@ -260,6 +260,28 @@ def beside_misdirected(
     return result.model_copy(update={"findings": [*result.findings, finding]})
 
 
+# Connections that the device opened itself, before the tester's other end knew of them.
+
+
+def beside_proxied(result: CellResult, records: Sequence[TrialRecord]) -> CellResult:
+    """The result with a finding, if SYNs were answered by somebody else."""
+    told = [r.result.tcp for r in records if r.cell == result.id and r.result.tcp]
+    proxied = sum(each.initiator.proxied for each in told)
+    if not proxied:
+        return result
+    opened = sum(each.segments[1].received for each in told)
+    finding = Finding(
+        kind="proxied",
+        of="connections",
+        message=f"{proxied:,} of {opened:,} SYN-ACKs are not the responder's, by "
+        "sequence number and window: the device answers SYNs itself, and a connection "
+        "that it opened need not have reached the other end",
+        unit="connections",
+        numbers={"proxied": proxied, "opened": opened},
+    )
+    return result.model_copy(update={"findings": [*result.findings, finding]})
+
+
 def by_port(result: TrialResult) -> Counter[str]:
     """How many came in by which port."""
     return Counter({p.label: p.misdirected for p in result.ports if p.misdirected})

@@ -104,6 +104,7 @@ FindingKind = Literal[
     "unanswered",
     "routing_fell",
     "misdirected",
+    "proxied",
     "contradiction",
     "unusual",
 ]
@@ -129,7 +130,8 @@ class Finding(Stored):
     should; the figure counts them as forwarded. unanswered: management queries, so the
     load was not the one that was asked for. routing_fell: the device gave up the
     routing daemon beside the tester as its neighbour. misdirected: frames came
-    that are for another port, or another host there. contradiction: another result of
+    that are for another port, or another host there. proxied: somebody answered SYNs in
+    the place of the tester's other end. contradiction: another result of
     the run says otherwise. unusual: another one makes it improbable.
     """
 

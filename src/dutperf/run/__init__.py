@@ -210,4 +210,14 @@ class Replay:
 
 def opens(request: TrialRequest) -> bool:
     """Whether it is phase 1 of a stateful test."""
+    if request.tcp:
+        return request.tcp.begin == "syn"
     return request.learn is not None and not request.learn.keep
+
+
+def connections_of(request: TrialRequest) -> int | None:
+    """How many connections its initiator's frames are of; None: it has no part."""
+    if request.tcp:
+        (direction,) = request.directions
+        return request.frames(direction)
+    return request.learn.entries if request.learn else None

@@ -58,6 +58,7 @@ from dutperf.results import (
 from dutperf.results.device_words import (
     beside_altered,
     beside_misdirected,
+    beside_proxied,
     beside_routing,
 )
 from dutperf.results.environment import MachineCheck, differences, listed
@@ -523,6 +524,7 @@ class Visit:
             result = beside_altered(result, records)
             result = beside_routing(result, records)
             result = beside_misdirected(result, records)
+            result = beside_proxied(result, records)
             result = beside_passport(result, job.cell, self._passport, records)
             belongs = {"place": job.planned.name, "series": job.cell.series}
             done.append(result.model_copy(update=belongs))

@@ -25,7 +25,7 @@ from dutperf.config import Testbed
 from dutperf.config.cell_checks import empties_table
 from dutperf.errors import DutperfError, SetupError
 from dutperf.model.cell import Cell
-from dutperf.model.specs import TableCapacitySpec
+from dutperf.model.specs import CapacitySearchKeys
 from dutperf.model.stateful_keys import Stateful
 from dutperf.plain_files import read_plain
 from dutperf.protocol.base import IpVersion
@@ -37,6 +37,7 @@ from dutperf.results.model import CellResult
 from dutperf.results.storage import storing, write_atomically
 from dutperf.results.trial_record import Earlier, TrialRecord
 from dutperf.results.units import Stored
+from dutperf.run import connections_of, opens
 from dutperf.run.engine_session import port_names
 from dutperf.standards import Deviation
 
@@ -173,14 +174,14 @@ class Openings:
             ConnectionsRemainError: there are none.
         """
         stateful = cell.stateful
-        if stateful is None or request.learn is None:
+        count = connections_of(request)
+        if stateful is None or count is None:
             return request, None
-        if request.learn.keep:
+        if not opens(request):
             first = self._last.first if self._last else 0
             return begun_at(request, first), None
         found = _enumeration_of(request)
-        empty = isinstance(cell.spec, TableCapacitySpec)
-        count = request.learn.entries
+        empty = isinstance(cell.spec, CapacitySearchKeys)
         opening, at, known = self._next(found, count, stateful, empty=empty)
         wait_s = max(0.0, at - self._now())
         if wait_s:
@@ -313,9 +314,10 @@ def beside_earlier(result: CellResult, records: Iterable[TrialRecord]) -> CellRe
 
 def begun_at(request: TrialRequest, first: int) -> TrialRequest:
     """``request`` with the four-tuples of its enumeration from number ``first`` on."""
-    if first == 0 or request.learn is None:
+    count = connections_of(request)
+    if first == 0 or count is None:
         return request
-    once = Tuples(source="generated", count=request.learn.entries, order="once")
+    once = Tuples(source="generated", count=count, order="once")
 
     def begun(stream: StreamRequest) -> StreamRequest:
         if not _enumerates(stream):

@@ -20,7 +20,12 @@ from dutperf.errors import InputError
 from dutperf.model.cell import Cell
 from dutperf.model.loads import ends_when_lossless
 from dutperf.model.rate_specs import BackToBackSpec, FrameLossSpec, RateSearchKeys
-from dutperf.model.specs import ConnectionRateSpec, TableCapacitySpec, TeardownRateSpec
+from dutperf.model.specs import (
+    CapacitySearchKeys,
+    ConnectionRateSpec,
+    TcpUseKeys,
+    TeardownRateSpec,
+)
 from dutperf.model.stateful_keys import Stateful
 from dutperf.procedures.first_frames import first_frames_s, is_tried_first
 from dutperf.procedures.max_rate import MaxRate, is_probed
@@ -323,11 +328,11 @@ def _begun(found: CellEstimate, *, virtual: bool) -> CellEstimate:
 
 def _estimate(cell: Cell) -> CellEstimate:
     match cell.spec:
-        case TableCapacitySpec() as spec:
+        case CapacitySearchKeys() as spec:
             return _of_capacity(cell, spec)
         case TeardownRateSpec() as spec:
             return _of_teardown(cell, spec)
-        case ConnectionRateSpec() as spec:
+        case ConnectionRateSpec() | TcpUseKeys() as spec:
             return _of_connections(cell, spec)
     if cell.phase2:
         return _with_phase1(cell, _of_streams(_with_assumed_rate(cell, cell.phase2)))
@@ -427,7 +432,7 @@ def _of_bursts(cell: Cell, spec: BackToBackSpec) -> CellEstimate:
     return CellEstimate(cell, cell.repeats, trials, trials * waits_s(cell) + sending_s)
 
 
-def _of_connections(cell: Cell, spec: ConnectionRateSpec) -> CellEstimate:
+def _of_connections(cell: Cell, spec: ConnectionRateSpec | TcpUseKeys) -> CellEstimate:
     """Every test opens all connections, at about half of the maximum rate."""
     stateful, limit = stateful_of(cell), _limit_fps(cell)
     resolution = Resolution.parse(spec.resolution)
@@ -436,7 +441,7 @@ def _of_connections(cell: Cell, spec: ConnectionRateSpec) -> CellEstimate:
     rate = max(1, limit * ASSUMED_SHARE_PERCENT // 100)
     each_s = stateful.lifetime_s(rate) + waits_s(cell) + _until_forgotten_s(stateful)
     duration_s = tests * each_s
-    phases = 1 if stateful.alpha is None else 2
+    phases = 1 if stateful.rates_per_s(rate)[1] is None else 2
     return CellEstimate(cell, cell.repeats, tests * phases, duration_s)
 
 
@@ -450,7 +455,7 @@ def _of_teardown(cell: Cell, spec: TeardownRateSpec) -> CellEstimate:
     return CellEstimate(cell, cell.repeats, cell.repeats, cell.repeats * each_s)
 
 
-def _of_capacity(cell: Cell, spec: TableCapacitySpec) -> CellEstimate:
+def _of_capacity(cell: Cell, spec: CapacitySearchKeys) -> CellEstimate:
     """By running the search on a simulated device, whose table is half as large.
 
     Both phases of each test count (RFC 9693 4.9), and those that show who survives.

@@ -71,7 +71,7 @@ def trial_request(
     duration_s = cell.spec.trial_duration_s if duration_s is None else duration_s
     duration_ns = round(duration_s * 1e9)
     ways = [_direction(testbed, cell, rate_fps, name) for name in directions(cell)]
-    if cell.spec.tcp:
+    if cell.spec.tcp and not cell.stateful:
         ways = [_with_fresh_tuples(way, trial_id, duration_ns) for way in ways]
     return TrialRequest(
         trial_id=trial_id,

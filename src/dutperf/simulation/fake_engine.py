@@ -437,13 +437,18 @@ class FakeEngine:
         traffic: dict[bool, TupleTraffic] = {}
         for direction, fate in zip(trial.directions, fates, strict=True):
             stream = direction.streams[0]
-            if stream.tuples or (learn and learn.direction == direction.name):
+            learns = learn and learn.direction == direction.name
+            if stream.tuples or learns or (trial.tcp and stream.enumerates):
                 forwarded = direction.frames_of(0, fate.received)
                 frames = traffic_of(trial, direction, forwarded, started_ns)
                 names[stream.is_learned] = direction.name
                 traffic[stream.is_learned] = frames
         found = self._nat.carry(
-            traffic.get(False), traffic.get(True), self._table, learns=bool(learn)
+            traffic.get(False),
+            traffic.get(True),
+            self._table,
+            learns=bool(learn),
+            opens=trial.tcp is None or trial.tcp.begin == "syn",
         )
         return {names[kind]: found[kind] for kind in names}
 
@@ -584,23 +589,25 @@ def _silence(
     return longest_silence(times_ns, trial.duration_ns)
 
 
-_STEPS: dict[str, int] = {"opened": 3, "answered": 5, "closed": 8}
 _OPENING_NS = 128_000
 
 
 def _connections(
     trial: TrialRequest, directions: Sequence[DirectionResult]
 ) -> TcpResult | None:
-    """Of the SYNs that came all that follows: what is lost is lost of them."""
+    """Of the frames that came all that follows: what is lost is lost of them."""
     if trial.tcp is None:
         return None
     (stream,) = directions[0].streams
     came = stream.received
     kinds: tuple[SegmentName, ...] = get_args(SegmentName)
-    there = [came if n < _STEPS[trial.tcp.until] else 0 for n in range(len(kinds))]
-    each = zip(kinds, [stream.sent, *there[1:]], there, strict=True)
+    steps = trial.tcp.steps
+    there = [came if n in steps else 0 for n in range(len(kinds))]
+    sent = [stream.sent if n == steps.start else there[n] for n in range(len(kinds))]
+    each = zip(kinds, sent, there, strict=True)
     nothing = TcpEnd(**dict.fromkeys(TcpEnd.model_fields, 0))
-    ends = (_OPENING_NS, _OPENING_NS) if came else (None, None)
+    timed = came if len(steps) > 1 else 0
+    ends = (_OPENING_NS, _OPENING_NS) if timed else (None, None)
     return TcpResult(
         segments=[
             Segments(name=name, sent=sent, received=received, duplicate=0)
@@ -608,11 +615,11 @@ def _connections(
         ],
         initiator=nothing,
         responder=nothing,
-        opening_ns=Histogram(
-            count=came,
+        first_answer_ns=Histogram(
+            count=timed,
             min=ends[0],
             max=ends[1],
-            buckets=[(_OPENING_NS, _OPENING_NS, came)] if came else [],
+            buckets=[(_OPENING_NS, _OPENING_NS, timed)] if timed else [],
         ),
     )
 

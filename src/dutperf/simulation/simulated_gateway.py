@@ -198,11 +198,13 @@ class SimulatedNat:
         table: SimulatedTable | None,
         *,
         learns: bool,
+        opens: bool = True,
     ) -> tuple[bytearray, bytearray]:
         """Say for each frame of both whether it arrives.
 
         The numbers of ``inbound`` are entries of ``table``; with ``learns`` what
-        arrives of ``outbound`` is stored there.
+        arrives of ``outbound`` is stored there. Without ``opens`` no frame of it does:
+        those of connections that are not there are lost.
         """
         nobody = TupleTraffic((), 0, 1.0)
         outbound, inbound = outbound or nobody, inbound or nobody
@@ -223,13 +225,15 @@ class SimulatedNat:
         self._order = deque(sorted(self._used_ns.items(), key=lambda use: use[1]))
         self._members = list(self._used_ns)
         for now_ns, is_inbound, frame in _in_time(outbound, inbound):
-            if is_inbound and table:
-                entry = table.entries[inbound.numbers[frame]]
+            if is_inbound:
+                entry = table.entries[inbound.numbers[frame]] if table else None
                 arrived[1][frame] = entry is not None and self._answer(*entry, now_ns)
-            elif not is_inbound and self._open(outbound.numbers[frame], now_ns):
+                continue
+            connection = outbound.numbers[frame]
+            knows = opens or self._lives(connection, now_ns)
+            if knows and self._open(connection, now_ns):
                 arrived[0][frame] = 1
                 if learned:
-                    connection = outbound.numbers[frame]
                     learned.store(connection, self._mapping[connection])
         return arrived
 

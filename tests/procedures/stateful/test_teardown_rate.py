@@ -187,7 +187,7 @@ def test_connections_that_do_not_expire_are_not_watched_for_ever() -> None:
         (
             ("bulk_delete",),
             {"alpha": 1},
-            "alpha: unknown key: it is of connection-rate",
+            "alpha: unknown key: it is of tcp-capacity, .* and table-capacity",
         ),
     ],
 )

@@ -238,6 +238,23 @@ FrameLayout sample_layout(int ip_version, uint32_t frame_size) {
   return layout;
 }
 
+Bytes segment_of(FrameLayout layout, const SegmentLayout& segment) {
+  layout.tcp = segment;
+  layout.frame_size = segment_frame_size(layout.ip_version, segment);
+  const FrameTemplate made(layout, {});
+  Bytes frame = made.bytes();
+  auto* const tcp = reinterpret_cast<TcpHeader*>(frame.data() + made.udp_offset());
+  const uint32_t number = segment.numbers.of(0);
+  tcp->sequence = segment.step == Step::kSyn ? number : number + 1 + segment.sent_before;
+  if (segment.step != Step::kSyn) {
+    tcp->acknowledgment = SequenceNumbers::answer_to(number) + 1 + segment.answered_before;
+  }
+  const size_t bytes = frame.size() - made.udp_offset();
+  tcp->checksum = finish(tcp_sum(layout.ip_version, frame.data() + made.ip_offset(),
+                                 frame.data() + made.udp_offset(), bytes));
+  return frame;
+}
+
 size_t udp_offset(int ip_version) { return ip_version == 4 ? 34 : 54; }
 
 }  // namespace dutperf::net::testing

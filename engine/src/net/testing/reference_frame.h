@@ -35,6 +35,9 @@ Bytes tagged_payload(const FrameLayout& layout, const TagIdentity& tag, uint64_t
 // A whole test frame of the stream kTag, sent at 77 ns.
 Bytes tagged_frame(const FrameLayout& layout, uint64_t sequence = 5);
 
+// A segment of connection 0, of whatever size that has; sent at 0 ns.
+Bytes segment_of(FrameLayout layout, const SegmentLayout& segment);
+
 // One pair of addresses of the benchmarking ranges, version and size as given.
 FrameLayout sample_layout(int ip_version, uint32_t frame_size);
 

@@ -53,8 +53,10 @@ def phase1_reasons(
 
 
 def unexpected_reasons(record: TrialRecord, stateful: Stateful) -> list[Reason]:
-    """Frames from other addresses than the device was said to have; empty: none."""
-    table = record.result.table
+    """Frames with other addresses or numbers than they should have; empty: none."""
+    table, tcp = record.result.table, record.result.tcp
+    if tcp and tcp.initiator.renumbered:
+        return [_renumbered(tcp.initiator.renumbered, proxied=tcp.initiator.proxied)]
     if table is None:
         return []
     seen = table.source_example
@@ -71,6 +73,20 @@ def unexpected_reasons(record: TrialRecord, stateful: Stateful) -> list[Reason]:
             hint="correct stateful.public_addresses, or the device's pool of addresses",
         )
     ]
+
+
+def _renumbered(connections: int, *, proxied: int) -> Reason:
+    """Of connections that nobody but the device knows how to go on with."""
+    whose = "changes sequence numbers"
+    if proxied:
+        whose = "answers SYNs itself (SYN proxy)"
+    return Reason(
+        code="renumbered",
+        message=f"the device {whose}, of {connections:,} connections: what a later "
+        "trial sends on them, the device would not know",
+        hint="switch that off, or measure tcp-connection-rate, whose connections come "
+        "to their end in one trial",
+    )
 
 
 def _not_translated(address: str) -> Reason:

@@ -50,9 +50,11 @@ from dutperf.tables.connection_tables import connection_table
 
 
 def measure_connection_rate(
-    runner: DeviceTrials, cell: Cell, limit: MaxRate
+    runner: DeviceTrials, cell: Cell, limit: MaxRate, quantity: str = ""
 ) -> CellResult:
     """Search ``cell.repeats`` times; the result is the median (RFC 9693 6).
+
+    ``quantity``: what that is, of open connections that are used.
 
     Raises:
         EngineError, SetupError: see ``Trials.run``.
@@ -64,7 +66,7 @@ def measure_connection_rate(
         if no_rate_helps(searched[-1].told.reasons):
             break
     eviction = _eviction(searched[-1], stateful_of(cell))
-    return _cell_result(cell, limit, searched, eviction)
+    return _cell_result(cell, limit, searched, eviction, quantity)
 
 
 class _Searched(NamedTuple):
@@ -80,6 +82,7 @@ def _cell_result(
     limit: MaxRate,
     searched: Sequence[_Searched],
     eviction: Eviction | None,
+    told: str,
 ) -> CellResult:
     stateful = stateful_of(cell)
     repeats = [each.told for each in searched]
@@ -88,13 +91,13 @@ def _cell_result(
     short: list[Reason] = []
     if of_all.median and not of_all.bound:
         resolution = Resolution.parse(cell.spec_of(SearchedKeys).resolution)
-        told = too_short(losses, stateful.connections, of_all.median, resolution)
-        short = [told] if told else []
+        reason = too_short(losses, stateful.connections, of_all.median, resolution)
+        short = [reason] if reason else []
     beside = [*map(as_deviation, short), *bound_deviations(cell, of_all)]
     return CellResult(
         **of_cell(cell, limit, beside),
         **of_repeats(repeats, of_all, beside=short),
-        quantity=quantity(stateful),
+        quantity=told or quantity(stateful),
         eviction=eviction,
     )
 

@@ -22,9 +22,11 @@ from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 from dutperf.config.phase2 import Timing, phase1_frames
+from dutperf.config.sizes import LONGER_THAN_SYN_BYTES
 from dutperf.model.cell import Cell
 from dutperf.model.frames import version_of
 from dutperf.model.stateful_keys import Stateful, bounds
+from dutperf.model.tcp_keys import TcpKeys
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import NoUseError, Troubles, outcome
 from dutperf.procedures.stateful.connection_diagnosis import (
@@ -37,6 +39,7 @@ from dutperf.procedures.trials import (
     Afterwards,
     Ask,
     DeviceTrials,
+    Shape,
     fails_beside_loss,
     fails_without_loss,
     no_rate_helps,
@@ -60,6 +63,7 @@ from dutperf.standards import Deviation
 # phase 2      the cell's own trial: the initiator sends the same four-tuples in random
 #              order, the responder those that it learned, and goes on learning
 # validation   the responder sends one frame back for each; frame k is connection k
+# use          of TCP in its place: the initiator sends its next segment on each
 
 
 SURVIVAL_BLOCKS = 256
@@ -72,7 +76,8 @@ def phase1(request: TrialRequest, cell: Cell, stateful: Stateful) -> TrialReques
     """``request``, which the initiator alone sends, as one that opens connections."""
     data, stream = _one_direction(request)
     _enumerate(stream, stateful)
-    data["learn"] = _learn(cell, stateful)
+    if request.tcp is None:
+        data["learn"] = _learn(cell, stateful)
     # All must arrive, however the trials of phase 2 are judged (RFC 9693 4.2).
     data |= {"frame_timeout_ns": None, "loss_tolerance_ppb": 0}
     return _timed(data, stateful)
@@ -94,6 +99,20 @@ def phase2(
     data["settle_ns"] = 0  # the device knows the tester from phase 1
     data["not_before_ns"] = timing.start_ms * 1_000_000
     return TrialRequest.model_validate(data)
+
+
+def use(
+    request: TrialRequest, spec: TcpKeys, stateful: Stateful, opened_by: int
+) -> TrialRequest:
+    """``request`` as one that the initiator sends on what that trial has opened."""
+    data, stream = _one_direction(request)
+    _enumerate(stream, stateful)
+    data["tcp"] = spec.used(opened_by).model_dump()
+    for key in ("frame_sizes", "received_frame_sizes"):
+        longer = LONGER_THAN_SYN_BYTES[data["tcp"]["begin"]]
+        stream[key] = [size + longer for size in stream[key]]
+    data["settle_ns"] = 0  # the device knows the tester from phase 1
+    return _timed(data, stateful)
 
 
 def validation(request: TrialRequest, stateful: Stateful) -> TrialRequest:
@@ -168,7 +187,10 @@ def _timed(data: dict[str, Any], stateful: Stateful) -> TrialRequest:
     given_ns = data["record"]["series_interval_ns"]
     data["record"] = Record(
         series_interval_ns=max(given_ns, -(-duration_ns // MAX_SERIES)),
-        survival_blocks=min(SURVIVAL_BLOCKS, stateful.connections),
+        # Of TCP's segments it is not recorded which came.
+        survival_blocks=0
+        if data["tcp"]
+        else min(SURVIVAL_BLOCKS, stateful.connections),
     ).model_dump()
     return TrialRequest.model_validate(data)
 
@@ -379,15 +401,20 @@ class Establishing:
         """
         if self._outlives(stateful, rate_per_s):
             self._expired()
-        if stateful.alpha is None:
+        _, used_per_s = stateful.rates_per_s(rate_per_s)
+        if used_per_s is None:
             opened = self.opened(stateful, rate_per_s)
         else:
             opened = self.both(stateful, rate_per_s)
-        if reason := forgotten_in_shadow(opened):
+        reason = forgotten_in_shadow(opened)
+        if stateful.is_opened_before and opened.back is None:
+            reason = _not_opened(opened.first)
+        if reason:
             self._spoilt(rate_per_s, [reason])
             return Outcome("invalid")
         if opened.last.result.verdict.kind == "pass":
-            self.opened_at[rate_per_s] = opened.first.result
+            proof = opened.last if stateful.is_opened_before else opened.first
+            self.opened_at[rate_per_s] = proof.result
         return self._told(rate_per_s, opened.last.result)
 
     def both(
@@ -423,7 +450,7 @@ class Establishing:
         record = self._runner.run(
             Ask(
                 self._cell,
-                rate_per_s,
+                stateful.rates_per_s(rate_per_s)[0],
                 repeat=self._repeat,
                 shape=partial(phase1, cell=self._cell, stateful=stateful),
                 afterwards=afterwards or self._counting.ask,
@@ -440,14 +467,21 @@ class Establishing:
         return self.last
 
     def _used(self, opened: Opened, stateful: Stateful, rate_per_s: int) -> Opened:
-        """One frame back for each connection."""
-        back = self._cell.model_copy(update={"direction": stateful.responder_direction})
+        """One frame back for each connection, or of TCP its initiator's next one."""
+        _, used_per_s = stateful.rates_per_s(rate_per_s)
+        cell, spec = self._cell, self._cell.spec
+        shape: Shape = partial(validation, stateful=stateful)
+        if isinstance(spec, TcpKeys):
+            opened_by = opened.first.request.trial_id
+            shape = partial(use, spec=spec, stateful=stateful, opened_by=opened_by)
+        else:
+            cell = cell.model_copy(update={"direction": stateful.responder_direction})
         record = self._runner.run(
             Ask(
-                back,
-                max(1, int(rate_per_s * (stateful.alpha or 1))),
+                cell,
+                used_per_s or rate_per_s,
                 repeat=self._repeat,
-                shape=partial(validation, stateful=stateful),
+                shape=shape,
                 continues=True,
                 may_collapse=self._may_collapse,
             )
@@ -495,6 +529,16 @@ class Establishing:
         if fails_beside_loss(result.verdict):
             return Outcome("fail")  # whatever share of them is missing
         return outcome(result)
+
+
+def _not_opened(phase1: TrialRecord) -> Reason:
+    """Why nothing was used: a rate of uses says nothing of how connections open."""
+    told = "; ".join(reason.message for reason in phase1.result.verdict.reasons)
+    return Reason(
+        code="phase1_failed",
+        message=f"not all connections opened at {phase1.load_fps:,}/s: {told}",
+        hint="lower --phase1-rate, safely below what tcp-connection-rate finds",
+    )
 
 
 def forgotten_in_shadow(opened: Opened) -> Reason | None:

@@ -87,9 +87,14 @@ def came_back(record: TrialRecord) -> bool:
 
 
 def measure_table_capacity(
-    runner: DeviceTrials, cell: Cell, limit: MaxRate
+    runner: DeviceTrials,
+    cell: Cell,
+    limit: MaxRate,
+    quantity: str = "capacity of the connection tracking table (RFC 9693 4.9)",
 ) -> CellResult:
     """Search ``cell.repeats`` times; the result is the median (RFC 9693 6).
+
+    ``quantity``: what that is.
 
     Raises:
         EngineError, SetupError: see ``Trials.run``.
@@ -99,13 +104,14 @@ def measure_table_capacity(
         searches.append(_Search(runner, cell, repeat, limit))
         if no_rate_helps(searches[-1].told.reasons):
             break
-    eviction = _eviction(searches[-1])
+    # Which segments of TCP came is not recorded one by one.
+    eviction = None if cell.spec.tcp else _eviction(searches[-1])
     repeats = [search.told for search in searches]
     of_all = bounds.overall(repeats)
     return CellResult(
         **of_cell(cell, limit, bound_deviations(cell, of_all)),
         **of_repeats(repeats, of_all),
-        quantity="capacity of the connection tracking table (RFC 9693 4.9)",
+        quantity=quantity,
         capacity=[search.record for search in searches],
         eviction=eviction,
     )
@@ -368,7 +374,8 @@ def beside_limits(result: CellResult, records: Iterable[TrialRecord]) -> CellRes
     return result.model_copy(update={"limits": shown_limits(own)})
 
 
-def _tables(cell: Subject) -> Iterator[Table]:
+def capacity_tables(cell: Subject) -> Iterator[Table]:
+    """The steps of its search."""
     if cell.result and cell.result.capacity:
         yield step_table(cell)
 
@@ -378,5 +385,5 @@ METHOD = Method(
     OnConnections(measure_table_capacity),
     lambda _: "Connections held in the table at once",
     connection_table,
-    _tables,
+    capacity_tables,
 )
