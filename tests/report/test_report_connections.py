@@ -52,7 +52,8 @@ def test_survival_steps_from_block_to_block_up_to_the_last_connection() -> None:
 def test_a_number_that_is_not_held_stands_at_the_rate_that_it_missed() -> None:
     views = [finished_cell(each, ()) for each in cells()]
     shown = [view.capacity for view in connection_views(views) if view.capacity]
-    (chart,) = shown
+    chart, *of_tcp = shown
+    assert len(of_tcp) == 2
     assert [(t["name"], t["x"], t["y"]) for t in chart.data] == [
         ("held", [1000], [9000]),
         ("not held at this rate or more", [4000], [900]),

@@ -119,6 +119,10 @@ def cells() -> list[CellResult]:
             teardown=[deleted],
             expiry=[expiry],
         ),
+        cell("tcp-capacity", 3000, unit="connections", capacity=[capacity]),
+        cell("tcp-half-open", 3000, unit="connections", capacity=[capacity]),
+        cell("tcp-request-rate", 9000, unit="connections/s"),
+        cell("tcp-teardown-rate", 9000, unit="connections/s"),
     ]
 
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from dutperf.catalogue import PROCEDURES, ProcedureName
 from dutperf.model.cell import Cell
-from dutperf.model.specs import SPECS
+from dutperf.model.specs import SPECS, CapacitySearchKeys, TcpUseKeys
 from dutperf.model.stateful_keys import Stateful
 from dutperf.model.traffic import Traffic
 from dutperf.results import CellResult
@@ -41,8 +41,10 @@ def cell_of(
         keys["goals"] = [keys["goals"]]
     if "stateful" in kind.model_fields and procedure in _CONNECTIONS:
         keys["stateful"] = {"connections": told.get("connections", 1000)}
-        if procedure == "table-capacity":
+        if issubclass(kind, CapacitySearchKeys):
             keys["stateful"]["first"] = told.get("first", 1000)
+        if issubclass(kind, TcpUseKeys):
+            keys["stateful"]["phase1_rate"] = told.get("phase1_rate", 1000)
     ip = told.get("ip", 4)
     keys["ip"] = [int(str(ip)) if str(ip).isdigit() else ip]
     keys["traffic"] = [_traffic(told)]
