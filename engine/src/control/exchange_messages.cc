@@ -81,9 +81,7 @@ void check_exchange(const ObjectReader& trial, const dataplane::TrialSpec& spec)
   const dataplane::StreamSpec& stream = active->streams[0];
   if (stream.paths() > 1) refuse("goes from one port to one");
   if (stream.received_end) refuse("has no received_end");
-  if (spec.learn || spec.tags || spec.survival_blocks > 0) {
-    refuse("does not go with learn, tags and survival");
-  }
+  if (spec.learn || spec.tags) refuse("does not go with learn and tags");
 }
 
 ExchangeResult exchange_result(const dataplane::TrialSpec& spec, const dataplane::TrialRun& run) {

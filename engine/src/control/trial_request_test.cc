@@ -352,7 +352,6 @@ TEST(TrialRunParams, OfConnectionsRefuseWhatTheyHaveNot) {
   refused("/tcp/object", 3);
   refused("/directions/0/streams/0/frame_sizes", Json{64});
   refused("/directions/0/streams/0/ipv4_options", Json{"nop"});
-  refused("/record/survival_blocks", 4);
   Json both = golden_params("trial.run-tcp");
   both["directions"].push_back(both["directions"][0]);
   both["directions"][1]["name"] = "reverse";

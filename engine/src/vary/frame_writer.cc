@@ -113,12 +113,12 @@ constexpr Lanes kNoSums{};
 FrameWriter::FrameWriter(const net::FrameLayout& layout, const net::TagIdentity& tag,
                          const Variations& variations, const std::optional<Tuples>& tuples)
     : template_(layout, tag),
-      order_(variations.order),
       combinations_(variations.combinations()),
-      identified_(layout.identified),
-      segments_(layout.tcp),
       udp_base_(template_.udp_sum()),
-      ipv4_base_(template_.ipv4_sum()) {
+      ipv4_base_(template_.ipv4_sum()),
+      segments_(layout.tcp),
+      order_(variations.order),
+      identified_(layout.identified) {
   window_at(kUdp, layout.ip_version);
   lanes::fill(windows_[kUdp].fixed, fixed_ports_, kMaxBurst);
   for (const Variation& variation : variations.list) add(variation, layout.ip_version);

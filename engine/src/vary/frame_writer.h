@@ -138,25 +138,25 @@ class FrameWriter {
   std::vector<Copied> copied_;
   std::vector<uint64_t> draw_keys_;
   std::vector<lanes::RandomWindow> random_windows_;
-  Order order_;
   uint64_t combinations_;
   std::optional<Permutation> permutation_;
   std::optional<IndexDraw> index_draw_;
   uint64_t first_tuple_ = 0;                  // of generated four-tuples
   const state::TupleTable* table_ = nullptr;  // learned four-tuples
   lanes::Learned learned_;
+  uint64_t udp_base_;  // the template's sums without the ports and the windows of addresses
+  uint64_t ipv4_base_;
+  std::optional<net::SegmentLayout> segments_;  // the frames are of TCP
+  lanes::Following sequence_;                   // of the frame's number
+  lanes::Following acknowledgment_;
+  uint32_t ipv4_addresses_ = 0;  // their window
+  Order order_;
   bool in_pairs_ = false;  // the permutation is one of pairs, each side a field's or several
   bool enumerates_ = false;
   bool ports_vary_ = false;
   bool addresses_vary_ = false;
   bool ipv4_addresses_vary_ = false;
   bool identified_ = false;
-  std::optional<net::SegmentLayout> segments_;  // the frames are of TCP
-  lanes::Following sequence_;                   // of the frame's number
-  lanes::Following acknowledgment_;
-  uint32_t ipv4_addresses_ = 0;  // their window
-  uint64_t udp_base_;  // the template's sums without the ports and the windows of addresses
-  uint64_t ipv4_base_;
 };
 
 class FrameWriter::Burst {

@@ -14,6 +14,7 @@ from dutperf.procedures.method import OnConnections
 from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import CellResult
 from dutperf.simulation.fake_engine import FakeEngine, SimulatedNat, perfect, step
+from dutperf.simulation.simulated_gateway import Eviction
 
 MAX = MaxRate(50_000, "set")
 HELD = {"first": 100, "connections": 3000, "alpha": 1}
@@ -45,21 +46,25 @@ def steps(request: TrialRequest) -> tuple[str, str]:
         ("tcp-half-open", ("syn", "half_open"), ("ack", "opened"), "half-open TCP"),
     ],
 )
-@pytest.mark.parametrize("eviction", ["refuse", "oldest"])
+@pytest.mark.parametrize(
+    ("eviction", "policy"), [("refuse", "keeps_first"), ("oldest", "keeps_last")]
+)
 def test_as_many_are_found_as_the_table_holds(
     procedure: str,
     opening: tuple[str, str],
     using: tuple[str, str],
     words: str,
-    eviction: str,
+    eviction: Eviction,
+    policy: str,
 ) -> None:
     """Also if the table takes every SYN, and forgets others for it."""
-    nat = SimulatedNat(table_size=700, eviction=eviction)  # type: ignore[arg-type]
+    nat = SimulatedNat(table_size=700, eviction=eviction)
     engine = FakeEngine(perfect(), nat=nat)
     result, requests = measured(procedure, engine, nat, **HELD)
     assert (result.verdict, result.median, result.unit) == ("pass", 700, "connections")
     assert words in result.quantity
-    assert result.eviction is None  # whose segments came is not recorded
+    assert result.eviction is not None
+    assert result.eviction.policy == policy
     assert {steps(request) for request in requests} == {opening, using}
     for one, other in itertools.pairwise(requests):
         if steps(other) == using:

@@ -187,10 +187,7 @@ def _timed(data: dict[str, Any], stateful: Stateful) -> TrialRequest:
     given_ns = data["record"]["series_interval_ns"]
     data["record"] = Record(
         series_interval_ns=max(given_ns, -(-duration_ns // MAX_SERIES)),
-        # Of TCP's segments it is not recorded which came.
-        survival_blocks=0
-        if data["tcp"]
-        else min(SURVIVAL_BLOCKS, stateful.connections),
+        survival_blocks=min(SURVIVAL_BLOCKS, stateful.connections),
     ).model_dump()
     return TrialRequest.model_validate(data)
 

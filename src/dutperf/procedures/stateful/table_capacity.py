@@ -104,8 +104,7 @@ def measure_table_capacity(
         searches.append(_Search(runner, cell, repeat, limit))
         if no_rate_helps(searches[-1].told.reasons):
             break
-    # Which segments of TCP came is not recorded one by one.
-    eviction = None if cell.spec.tcp else _eviction(searches[-1])
+    eviction = _eviction(searches[-1])
     repeats = [search.told for search in searches]
     of_all = bounds.overall(repeats)
     return CellResult(
