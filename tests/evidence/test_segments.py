@@ -21,6 +21,7 @@ _END = dict.fromkeys(
         "damaged",
         "renumbered",
         "proxied",
+        "untranslated",
         "without_stamp",
         "not_sent",
     ),

@@ -84,6 +84,30 @@ def test_as_many_tcp_connections_are_held_as_the_table_has_room_for(
     assert dutperf("verify", str(tmp_path / "results")).returncode == 0
 
 
+@pytest.mark.parametrize("state", ["udp", "established", "half-open"])
+def test_an_idle_connection_is_kept_as_long_as_the_device_was_told(
+    tmp_path: Path, state: str
+) -> None:
+    table = {"table": {"entries": 10_000, "timeout_ns": 2_000_000_000}}
+    with gateway(tmp_path, table):
+        asked = ("--hold", "4", "--connections", "400", "--state", state)
+        found = measured(
+            tmp_path, "idle-timeout", "--lab", "known-answer-nat44", *asked
+        )
+    assert (found.verdict, found.bound) == ("pass", None)
+    assert found.median is not None
+    # A hundred uses a second; a frame may be in the device for some ms.
+    assert 1.98 <= found.median / 1e9 <= 2.01
+    assert dutperf("verify", str(tmp_path / "results")).returncode == 0
+
+
+def test_a_router_holds_no_tcp_connections(tmp_path: Path) -> None:
+    command = ("tcp-capacity", "--lab", "linux-router", "--ip", "4", "--first", "100")
+    found = measured(tmp_path, *command, "--connections", "200", "--max-rate", "2000")
+    assert (found.verdict, found.median) == ("invalid", None)
+    assert [reason.code for reason in found.reasons] == ["not_translated"]
+
+
 def test_a_plain_router_is_no_gateway(tmp_path: Path) -> None:
     """All its frames arrive: only whom the responder sees tells."""
     command = ("connection-rate", "--lab", "linux-router", "--ip", "4")

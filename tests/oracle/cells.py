@@ -75,6 +75,7 @@ _ON_CONNECTIONS = {
     "tcp-half-open",
     "tcp-request-rate",
     "tcp-teardown-rate",
+    "idle-timeout",
 }
 _NOTHING: Json = {
     "points": [],

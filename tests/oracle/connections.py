@@ -51,6 +51,8 @@ def derived_connections(
             case "tcp-request-rate" | "tcp-teardown-rate":
                 used = [test.as_used() for test in tests if test.last is not test.first]
                 repeats.append(_rate(used, own, settings, limit))
+            case "idle-timeout":
+                repeats.append(_idle(own))
             case "connection-rate":
                 repeats.append(_rate(tests, own, settings, limit))
             case "table-capacity" | "tcp-capacity" | "tcp-half-open":
@@ -171,6 +173,33 @@ def _before_probe(tests: Sequence[_Test]) -> list[_Test]:
         ):
             return list(tests[:place])
     return list(tests)
+
+
+# --- idle timeouts
+
+
+def _idle(own: Sequence[Json]) -> Repeat:
+    """By the last pair of trials: who worked, before the first of those that do not."""
+    opened = [place for place, trial in enumerate(own) if records.opens(trial)]
+    first, *used = own[opened[-1] :]
+    last = used[-1] if used else first
+    if not used or accounting.verdict(last) == "invalid":
+        return Repeat(None, "invalid", trials=len(own))
+    (stream,) = accounting.streams(last)
+    number = records.connections(first)
+    works = number - stream["lost"]
+    gone = [(works, stream["lost"])] if stream["lost"] else []
+    if [tuple(each) for each in stream["survival"]["lost_ranges"]] != gone:
+        return Repeat(None, "invalid", trials=len(own))
+    if not works:
+        return Repeat(0, "fail", trials=len(own))
+    due = [
+        trial["result"]["begin_unix_ns"]
+        + (works - 1) * 10**9 // accounting.directions(trial)[0]["intended_rate_fps"]
+        for trial in (first, last)
+    ]
+    found = Repeat(due[1] - due[0], "pass", trials=len(own))
+    return found if gone else found._replace(bound="lower", bound_cause="kept")
 
 
 # --- table capacity (4.9)
@@ -345,13 +374,16 @@ def _collapsed(last: Json) -> bool:
             return True
     every = accounting.streams(last)
     sent, back = (any(s[key] for s in every) for key in ("sent", "received"))
+    if last["result"].get("tcp") and records.is_not_translated(last):
+        return False
     return accounting.verdict(last) == "fail" and sent and not back
 
 
 def _tells_for_good(last: Json) -> bool:
     """Whether no other test would tell anything either."""
     hopeless = last["attempt"] == _ATTEMPTS and not records.helped_by_rate(last)
-    return records.foreign_addresses(last) or hopeless
+    routed = bool(last["result"].get("tcp")) and records.is_not_translated(last)
+    return records.foreign_addresses(last) or hopeless or routed
 
 
 # --- tear-down (4.8)

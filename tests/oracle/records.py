@@ -187,6 +187,9 @@ def foreign_addresses(trial: Json) -> bool:
 
 def is_not_translated(trial: Json) -> bool:
     """Whether the responder saw an address that the initiator sends from."""
+    if tcp := trial["result"].get("tcp"):
+        came = tcp["segments"][0]["received"]
+        return tcp["responder"]["untranslated"] > 0 and not came
     seen = (trial["result"].get("table") or {}).get("source_example")
     streams = (d["streams"][0] for d in trial["request"]["directions"])
     return seen is not None and any(_is_of(stream, seen) for stream in streams)

@@ -123,6 +123,7 @@ def cells() -> list[CellResult]:
         cell("tcp-half-open", 3000, unit="connections", capacity=[capacity]),
         cell("tcp-request-rate", 9000, unit="connections/s"),
         cell("tcp-teardown-rate", 9000, unit="connections/s"),
+        cell("idle-timeout", 120e9, unit="ns"),
     ]
 
 

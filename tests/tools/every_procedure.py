@@ -105,6 +105,12 @@ USED = {
     "repeats": 2,
     "stateful": opening(500, phase1_rate=2000),
 }
+WAITING = {
+    "procedure": "idle-timeout",
+    "hold_s": 10,
+    "repeats": 2,
+    "stateful": opening(500),
+}
 CASES = {
     "throughput": Case(
         {"procedure": "throughput", "resolution": "5%", "repeats": 2}, dut=step(9000)
@@ -149,6 +155,18 @@ CASES = {
     ),
     "tcp-teardown-rate": Case(
         USED | {"procedure": "tcp-teardown-rate"}, SimulatedNat, dut=step(9000)
+    ),
+    "idle-timeout": Case(
+        WAITING | {"state": "established"}, lambda: SimulatedNat(timeout_ns=3 * 10**9)
+    ),
+    "idle-timeout, no hook": Case(
+        WAITING | {"stateful": opening(500, dut_timeout_s=3)},
+        lambda: SimulatedNat(timeout_ns=3 * 10**9),
+        remembers=True,
+    ),
+    "idle-timeout, longer": Case(
+        WAITING | {"state": "half-open", "stateful": opening(500)},
+        lambda: SimulatedNat(timeout_ns=30 * 10**9),
     ),
     "frame-loss": Case({"procedure": "frame-loss", "repeats": 2}, dut=step(15_000)),
     "back-to-back": Case(

@@ -59,6 +59,7 @@ std::optional<dataplane::ExchangeSpec> parse_exchange(ObjectReader& trial, uint6
   first.sent_before = static_cast<uint32_t>(asked * net::kHttpRequestBytes);
   first.answered_before =
       static_cast<uint32_t>(asked * net::http_response(spec.object_bytes).size());
+  if (reader.flag_or("translated", false)) spec.untranslated.emplace();
   reader.finish();
   return spec;
 }
@@ -82,6 +83,17 @@ void check_exchange(const ObjectReader& trial, const dataplane::TrialSpec& spec)
   if (stream.paths() > 1) refuse("goes from one port to one");
   if (stream.received_end) refuse("has no received_end");
   if (spec.learn || spec.tags) refuse("does not go with learn and tags");
+}
+
+void note_own_sources(dataplane::ExchangeSpec& exchange, const dataplane::StreamSpec& stream) {
+  if (!exchange.untranslated) return;
+  exchange.untranslated->address = stream.layout.src_ip;
+  for (const vary::Variation& each : stream.variations.list) {
+    if (each.field != vary::Field::kSrcIp) continue;
+    for (size_t bit = each.offset; bit < size_t{each.offset} + each.width; ++bit) {
+      exchange.untranslated->varying[bit / 8] |= static_cast<uint8_t>(0x80 >> bit % 8);
+    }
+  }
 }
 
 ExchangeResult exchange_result(const dataplane::TrialSpec& spec, const dataplane::TrialRun& run) {
@@ -140,6 +152,7 @@ Json to_json(const ExchangeResult& result) {
                 {"damaged", report.damaged},
                 {"renumbered", report.renumbered},
                 {"proxied", report.proxied},
+                {"untranslated", report.untranslated},
                 {"without_stamp", report.without_stamp},
                 {"not_sent", report.not_sent}};
   };

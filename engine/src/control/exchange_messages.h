@@ -20,6 +20,9 @@ std::optional<dataplane::ExchangeSpec> parse_exchange(ObjectReader& trial, uint6
 // Refuses what does not go with TCP. REQUIRES: all else of the trial is parsed.
 void check_exchange(const ObjectReader& trial, const dataplane::TrialSpec& spec);
 
+// Whom its frames are of, if they have to come as somebody else's.
+void note_own_sources(dataplane::ExchangeSpec& exchange, const dataplane::StreamSpec& stream);
+
 // What both sides say together.
 struct ExchangeResult {
   struct Segments {

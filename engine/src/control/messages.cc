@@ -287,7 +287,10 @@ TrialRequest parse_trial(const Json& params, const std::string& where) {
   check_tags(reader, spec);
   if (spec.exchange) {
     check_exchange(reader, spec);
-    for (const auto& direction : spec.from) spec.exchange->connections += direction.frames;
+    for (const auto& direction : spec.from) {
+      spec.exchange->connections += direction.frames;
+      if (direction.active()) note_own_sources(*spec.exchange, direction.streams[0]);
+    }
   }
   reader.finish();
   return request;

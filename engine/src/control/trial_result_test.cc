@@ -520,6 +520,7 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfConnectionsSays) {
   responder.wrong = 4;
   responder.damaged = 5;
   responder.renumbered = 6;
+  responder.untranslated = 9;
   initiator.proxied = 8;
   responder.without_stamp = 7;
   responder.not_sent = 8;

@@ -38,6 +38,7 @@ struct ExchangeReport {
   uint64_t damaged = 0;        // their checksums do not hold
   uint64_t renumbered = 0;     // received with sequence numbers that a device has changed
   uint64_t proxied = 0;        // SYN-ACKs of somebody else, who answers in the responder's place
+  uint64_t untranslated = 0;   // with the initiator's own address, where it should have another
   uint64_t without_stamp = 0;  // or with one that nobody can have sent
   uint64_t not_sent = 0;       // answers that the tester had no room for
   measure::Histogram first_answer_ns{kTimeBits};  // from the first segment on, where that left
@@ -94,6 +95,8 @@ class Exchange {
   // or a device has written others.
   static std::optional<uint64_t> left_at_ns(uint32_t stamp, const net::Segment& segment,
                                             uint64_t now_ns);
+  // Whether it has the initiator's own address, and should not.
+  bool is_untranslated(const uint8_t* frame, const net::Segment& segment) const;
   // Whose first segment of the trial it is; none: nobody's, by its number.
   std::optional<uint64_t> begins(const net::Segment& segment) const;
   ExchangeReport& report() { return report_; }

@@ -298,6 +298,10 @@ bool Receiver::take_segment(dpdk::Mbuf* mbuf, const net::Segment& segment, Input
     ++exchange_->report().damaged;
     return false;
   }
+  if (exchange_->is_untranslated(frame, segment)) {
+    ++exchange_->report().untranslated;
+    return false;
+  }
   if (const std::optional<uint64_t> connection = exchange_->begins(segment)) {
     // Without a stamp it left when it was due, or later.
     const auto left_ns = Exchange::left_at_ns(segment.stamp, segment, times.received_ns);

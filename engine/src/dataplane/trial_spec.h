@@ -149,6 +149,12 @@ struct LearnSpec {
   std::optional<state::ExpectedSources> expected;
 };
 
+// Addresses of the initiator's own, one bit of which differs only where one of `varying` is set.
+struct OwnSources {
+  net::IpAddress address;
+  std::array<uint8_t, 16> varying{};
+};
+
 // The steps that connections take in a trial: from `first.step`, which the send loop sends, to
 // `last`. What went before was another trial's.
 struct ExchangeSpec {
@@ -156,6 +162,8 @@ struct ExchangeSpec {
   net::Step last = net::Step::kResponse;
   uint64_t connections = 0;    // at most 2^32
   uint32_t object_bytes = 64;  // of a response, behind its header; one segment has both
+  // What comes to the responder from these was not translated, and did not arrive.
+  std::optional<OwnSources> untranslated;
 
   bool includes(net::Step step) const { return first.step <= step && step <= last; }
 };

@@ -159,6 +159,8 @@ FLAGS: dict[str, Flag] = {
     "early_stop": Flag("--early-stop/--no-early-stop", bool),
     "lag_limit_ms": Flag("--lag-limit", str, "MS", _number),
     "burst_limit": Flag("--burst-limit", str, "FRAMES", _whole),
+    "state": Flag("--state", Literal["udp", "established", "half-open"], "STATE"),
+    "hold_s": Flag("--hold", str, "S", _whole),
     "until": Flag("--until", ConnectionEnd, "STEP"),
     "object_bytes": Flag("--object-bytes", str, "N", _whole),
     "mss": Flag("--mss", str, "N", _whole),

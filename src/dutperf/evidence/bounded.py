@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import resource
@@ -88,6 +89,8 @@ def _child(
     try:
         for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(signum, signal.SIG_DFL)
+        # What another thread was at when this was forked is not for us to collect.
+        gc.freeze()
         before, tempfile.tempdir = tempfile.tempdir, folder
         for kind, most in limits.items():
             hard = resource.getrlimit(kind)[1]

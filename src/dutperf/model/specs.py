@@ -42,11 +42,13 @@ from dutperf.model.rate_specs import (
 from dutperf.model.stateful_keys import (
     CapacityKeys,
     ConnectionKeys,
+    IdleKeys,
     OpenedKeys,
     RateKeys,
     TeardownKeys,
 )
 from dutperf.model.tcp_keys import TcpKeys
+from dutperf.protocol.trial_messages import ConnectionBegin, ConnectionEnd, Tcp
 
 # Procedures about connections through a stateful gateway (RFC 9693).
 #
@@ -136,6 +138,65 @@ class TcpHalfOpenSpec(TcpKeys, CapacitySearchKeys):
     use = "ack"
 
     procedure: Literal["tcp-half-open"] = Field(description=told("tcp-half-open"))
+
+
+class IdleTimeoutSpec(TcpKeys, EstablishmentKeys):
+    """How long connections are kept that nobody uses (RFC 4787, RFC 5382 REQ-5)."""
+
+    procedure: Literal["idle-timeout"] = Field(description=told("idle-timeout"))
+    state: Literal["udp", "established", "half-open"] = Field(
+        default="udp",
+        description="of what waits; udp: a mapping, used by a frame of the responder; "
+        "established: a TCP connection, used by a GET; half-open: one of which SYN and "
+        "SYN-ACK have passed, used by its ACK",
+    )
+    hold_s: Annotated[int, Field(ge=1, le=86_400)] = Field(
+        default=300, description="how long the last one waits"
+    )
+    stateful: IdleKeys = Field(
+        default=IdleKeys(), description="the connections, and how they are opened"
+    )
+
+    @property
+    def tcp(self) -> Tcp | None:
+        """What the engine is told of the trial that opens them."""
+        if self.state == "udp":
+            return None
+        until: ConnectionEnd = "opened" if self.state == "established" else "half_open"
+        return Tcp(until=until, object_bytes=self.object_bytes, mss=self.mss)
+
+    def used(self, opened_by: int) -> Tcp:
+        """See ``TcpKeys``."""
+        begin: ConnectionBegin = "ack" if self.state == "half-open" else "request"
+        return self._used_by(begin, opened_by)
+
+    def uses_per_s(self, connections: int) -> int:
+        """How many are used a second: a whole number."""
+        return max(1, connections // self.hold_s)
+
+    @property
+    def words(self) -> str:
+        """What waits."""
+        return {
+            "udp": "a UDP mapping",
+            "established": "an established TCP connection",
+            "half-open": "a half-open TCP connection",
+        }[self.state]
+
+    @property
+    def given_rate_fps(self) -> int | None:
+        """New connections per second."""
+        return self.stateful.phase1_rate
+
+    @model_validator(mode="after")
+    def _often_enough(self) -> Self:
+        if (least := min(self.stateful.connections)) < self.hold_s:
+            raise KeyedError(
+                ("stateful", "connections"),
+                f"{least} cannot be used at even distances over {self.hold_s} s: one "
+                "a second is the least",
+            )
+        return self
 
 
 class TcpUseKeys(TcpKeys, EstablishmentKeys, SearchedKeys):
@@ -472,6 +533,7 @@ _Any: TypeAlias = (
     | TcpRequestRateSpec
     | TcpTeardownRateSpec
     | TcpHalfOpenSpec
+    | IdleTimeoutSpec
     | ConnectionRateSpec
     | TableCapacitySpec
     | TeardownRateSpec

@@ -214,6 +214,17 @@ class OpenedKeys(ConnectionKeys):
         return [each.model_copy(update=told) for each in super().each(hosts)]
 
 
+class IdleKeys(OpenedKeys):
+    """Connections that wait, each longer than the one before."""
+
+    connections: OneOrMore[Connections] = Field(
+        default=[3000], description="how many are used, at even distances of time"
+    )
+    phase1_rate: Annotated[int, Field(ge=1, le=10**12)] = Field(
+        default=1000, description="connections opened a second"
+    )
+
+
 class RateKeys(ConnectionKeys):
     """Connections whose rate is looked for."""
 

@@ -67,13 +67,15 @@ class TcpKeys(ProcedureKeys):
     )
 
     @property
-    def tcp(self) -> Tcp:
+    def tcp(self) -> Tcp | None:
         """What the engine is told of the trial that opens connections."""
         return Tcp(until=self.opens_until, object_bytes=self.object_bytes, mss=self.mss)
 
     def used(self, opened_by: int) -> Tcp:
         """The same of the trial that uses them; of one whose procedure does."""
-        begin = self.use or "request"
+        return self._used_by(self.use or "request", opened_by)
+
+    def _used_by(self, begin: ConnectionBegin, opened_by: int) -> Tcp:
         return Tcp(
             begin=begin,
             until=_ENDS[begin],
@@ -85,7 +87,7 @@ class TcpKeys(ProcedureKeys):
     @model_validator(mode="after")
     def _of_segments(self) -> Self:
         words = "must be left out: each frame is the SYN of a connection"
-        if set(self.frame_size) - _SYN_SIZES:
+        if self.tcp and set(self.frame_size) - _SYN_SIZES:
             raise KeyedError(("frame_size",), words)
         for key in self.without:
             if key == "frame_size":
@@ -95,5 +97,4 @@ class TcpKeys(ProcedureKeys):
                 field = type(owner).model_fields[name]
                 if getattr(owner, name) != field.get_default(call_default_factory=True):
                     raise KeyedError((*filter(None, (block,)), name), words)
-        _ = self.tcp  # whether it fits
         return self

@@ -97,6 +97,8 @@ def bound_deviations(cell: Cell, found: Overall) -> list[Deviation]:
         "set": "a lower bound: the maximum rate that was set was reached",
         "nominal": "a lower bound: a virtual link's nominal rate was reached",
         "short_tests": "a lower bound: the tests are too short to prove more",
+        "kept": "a lower bound: no connection was forgotten in the time that was "
+        "waited",
     }[found.bound_cause]
     return [lower_bound(cell, actual)]
 

@@ -224,6 +224,7 @@ _MOST: dict[BoundCause, str] = {
     "set": "as much as the search was allowed to ask for",
     "nominal": "as much as the virtual link names",
     "short_tests": "as much as the tests proved",
+    "kept": "as much as was tried",
 }
 
 

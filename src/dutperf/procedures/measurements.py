@@ -18,6 +18,7 @@ from dutperf.procedures import (
 from dutperf.procedures.method import Method
 from dutperf.procedures.stateful import (
     connection_rate,
+    idle_timeout,
     table_capacity,
     tcp_connections,
     teardown_rate,
@@ -52,6 +53,7 @@ METHODS: Mapping[ProcedureName, Method] = {
         tcp_connections.REQUESTS,
         tcp_connections.TEARDOWN,
         tcp_connections.HALF_OPEN,
+        idle_timeout.METHOD,
         connection_rate.METHOD,
         table_capacity.METHOD,
         teardown_rate.METHOD,

@@ -492,6 +492,10 @@ class TcpEnd(Message):
     proxied: Count = Field(
         description="SYN-ACKs of somebody who answers in the responder's place"
     )
+    untranslated: Count = Field(
+        description="with the initiator's own address, where the device should have "
+        "given them another: not taken as received"
+    )
     without_stamp: Count = Field(
         description="the trial's frames, or what answers them, without timestamps"
     )

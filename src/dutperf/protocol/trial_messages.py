@@ -155,6 +155,11 @@ class Tcp(Message):
     asked: Annotated[int, Field(ge=0, le=1000)] = Field(
         default=0, description="GETs answered on each connection before"
     )
+    translated: bool = Field(
+        default=False,
+        description="what comes with the initiator's own address has passed a gateway "
+        "untranslated, and did not arrive",
+    )
     mss: Annotated[int, Field(ge=MIN_MSS, le=MAX_MSS)] = 1460
     object_bytes: Annotated[int, Field(ge=0, le=MAX_MSS)] = Field(
         default=64, description="of a response, which is one segment"

@@ -106,6 +106,7 @@ _LIMITS: dict[BoundCause, str] = {
     "set": "the maximum that was set",
     "nominal": "the nominal rate of a virtual link",
     "short_tests": "tests too short to prove more",
+    "kept": "no connection was forgotten",
     None: "not proven further",
 }
 

@@ -94,6 +94,7 @@ _BOUNDS: dict[BoundCause, str] = {
     "set": "the maximum rate that was set was reached",
     "nominal": "a virtual link's nominal rate was reached",
     "short_tests": "tests were too short to prove more",
+    "kept": "no connection was forgotten (--hold)",
     None: "more was not proven",
 }
 

@@ -17,14 +17,16 @@ Bound = Annotated[
 ]
 
 BoundCause = Annotated[
-    Literal["tester", "disturbed", "held_back", "set", "nominal", "short_tests"] | None,
+    Literal["tester", "disturbed", "held_back", "set", "nominal", "short_tests", "kept"]
+    | None,
     Field(
         description="what kept the tester from asking for more. tester: it could not "
         "offer more; disturbed: other work kept it from its CPUs in each attempt; "
         "held_back: something behind a port stopped it; set: the maximum that was set; "
         "nominal: the rate that a virtual link names (what physical media carry is no "
         "bound but the result); short_tests: more passed, but in tests too short to "
-        "prove it; null: it is no bound, or trials that stayed invalid"
+        "prove it; kept: no connection was forgotten; null: it is no bound, or trials "
+        "that stayed invalid"
     ),
 ]
 

@@ -23,6 +23,7 @@ from dutperf.model.rate_specs import BackToBackSpec, FrameLossSpec, RateSearchKe
 from dutperf.model.specs import (
     CapacitySearchKeys,
     ConnectionRateSpec,
+    IdleTimeoutSpec,
     TcpUseKeys,
     TeardownRateSpec,
 )
@@ -332,6 +333,8 @@ def _estimate(cell: Cell) -> CellEstimate:
             return _of_capacity(cell, spec)
         case TeardownRateSpec() as spec:
             return _of_teardown(cell, spec)
+        case IdleTimeoutSpec() as spec:
+            return _of_waiting(cell, spec)
         case ConnectionRateSpec() | TcpUseKeys() as spec:
             return _of_connections(cell, spec)
     if cell.phase2:
@@ -453,6 +456,13 @@ def _of_teardown(cell: Cell, spec: TeardownRateSpec) -> CellEstimate:
         lives_s += (stateful.dut_timeout_s or 0) + stateful.connections / spec.rate_fps
     each_s = lives_s + waits_s(cell)
     return CellEstimate(cell, cell.repeats, cell.repeats, cell.repeats * each_s)
+
+
+def _of_waiting(cell: Cell, spec: IdleTimeoutSpec) -> CellEstimate:
+    """Opened, and used one after the other."""
+    stateful = stateful_of(cell)
+    each_s = stateful.lifetime_s(spec.uses_per_s(stateful.connections)) + waits_s(cell)
+    return CellEstimate(cell, cell.repeats, 2 * cell.repeats, cell.repeats * each_s)
 
 
 def _of_capacity(cell: Cell, spec: CapacitySearchKeys) -> CellEstimate:

@@ -297,6 +297,7 @@ class FakeEngine:
             neighbours=[],
             table=self._table_result(trial, started_ns),
             generator=GENERATOR,
+            begin_unix_ns=_began_ns(self.trials[0].trial_id) + started_ns,
             total_ns=trial.settle_ns + end_ns + trial.residual_wait_ns,
             overhead_ns=0,
         )
@@ -590,6 +591,11 @@ def _silence(
 
 
 _OPENING_NS = 128_000
+
+
+def _began_ns(first_trial: int) -> int:
+    """When an engine began: one that goes on with a run, weeks after the one before."""
+    return 1_700_000_000 * 10**9 + first_trial * 10**15
 
 
 def _connections(

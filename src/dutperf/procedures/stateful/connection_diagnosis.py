@@ -57,6 +57,8 @@ def unexpected_reasons(record: TrialRecord, stateful: Stateful) -> list[Reason]:
     table, tcp = record.result.table, record.result.tcp
     if tcp and tcp.initiator.renumbered:
         return [_renumbered(tcp.initiator.renumbered, proxied=tcp.initiator.proxied)]
+    if tcp and _came_as_sent(record):
+        return [_not_translated(record.request.directions[0].streams[0].src_ip)]
     if table is None:
         return []
     seen = table.source_example
@@ -87,6 +89,14 @@ def _renumbered(connections: int, *, proxied: int) -> Reason:
         hint="switch that off, or measure tcp-connection-rate, whose connections come "
         "to their end in one trial",
     )
+
+
+def _came_as_sent(record: TrialRecord) -> bool:
+    """Whether all that came of a trial that opens connections was not translated."""
+    request, tcp = record.request.tcp, record.result.tcp
+    if request is None or tcp is None or request.begin != "syn":
+        return False
+    return tcp.responder.untranslated > 0 and not tcp.segments[0].received
 
 
 def _not_translated(address: str) -> Reason:

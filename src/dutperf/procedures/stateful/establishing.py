@@ -78,6 +78,8 @@ def phase1(request: TrialRequest, cell: Cell, stateful: Stateful) -> TrialReques
     _enumerate(stream, stateful)
     if request.tcp is None:
         data["learn"] = _learn(cell, stateful)
+    else:
+        data["tcp"]["translated"] = stateful.translates
     # All must arrive, however the trials of phase 2 are judged (RFC 9693 4.2).
     data |= {"frame_timeout_ns": None, "loss_tolerance_ppb": 0}
     return _timed(data, stateful)
@@ -108,6 +110,7 @@ def use(
     data, stream = _one_direction(request)
     _enumerate(stream, stateful)
     data["tcp"] = spec.used(opened_by).model_dump()
+    data["tcp"]["translated"] = stateful.translates
     for key in ("frame_sizes", "received_frame_sizes"):
         longer = LONGER_THAN_SYN_BYTES[data["tcp"]["begin"]]
         stream[key] = [size + longer for size in stream[key]]
@@ -405,7 +408,7 @@ class Establishing:
             opened = self.both(stateful, rate_per_s)
         reason = forgotten_in_shadow(opened)
         if stateful.is_opened_before and opened.back is None:
-            reason = _not_opened(opened.first)
+            reason = not_opened(opened.first)
         if reason:
             self._spoilt(rate_per_s, [reason])
             return Outcome("invalid")
@@ -468,7 +471,7 @@ class Establishing:
         _, used_per_s = stateful.rates_per_s(rate_per_s)
         cell, spec = self._cell, self._cell.spec
         shape: Shape = partial(validation, stateful=stateful)
-        if isinstance(spec, TcpKeys):
+        if isinstance(spec, TcpKeys) and spec.tcp:
             opened_by = opened.first.request.trial_id
             shape = partial(use, spec=spec, stateful=stateful, opened_by=opened_by)
         else:
@@ -528,7 +531,7 @@ class Establishing:
         return outcome(result)
 
 
-def _not_opened(phase1: TrialRecord) -> Reason:
+def not_opened(phase1: TrialRecord) -> Reason:
     """Why nothing was used: a rate of uses says nothing of how connections open."""
     told = "; ".join(reason.message for reason in phase1.result.verdict.reasons)
     return Reason(
