@@ -297,7 +297,9 @@ class FakeEngine:
             neighbours=[],
             table=self._table_result(trial, started_ns),
             generator=GENERATOR,
-            begin_unix_ns=_began_ns(self.trials[0].trial_id) + started_ns,
+            begin_unix_ns=_began_ns(self.trials[0].trial_id) + started_ns
+            if _is_phase(trial)
+            else None,
             total_ns=trial.settle_ns + end_ns + trial.residual_wait_ns,
             overhead_ns=0,
         )
@@ -591,6 +593,12 @@ def _silence(
 
 
 _OPENING_NS = 128_000
+
+
+def _is_phase(trial: TrialRequest) -> bool:
+    """Of a test on connections: others tell no time."""
+    learned = any(d.streams[0].is_learned for d in trial.directions)
+    return bool(trial.tcp or trial.learn or learned)
 
 
 def _began_ns(first_trial: int) -> int:
