@@ -159,6 +159,34 @@ def test_a_count_that_is_changed_is_told(change: Callable[[Json], None]) -> None
     assert told(changed) != []
 
 
+@pytest.mark.parametrize(
+    ("begin", "until", "steps"),
+    [
+        ("ack", "opened", (2,)),
+        ("request", "answered", (3, 4)),
+        ("fin", "closed", (5, 6, 7)),
+    ],
+)
+def test_so_is_one_of_a_trial_that_begins_later(
+    begin: str, until: str, steps: tuple[int, ...]
+) -> None:
+    for place in range(8):
+        for key in ("sent", "received"):
+            for value in (999, 1001) if place in steps else (1,):
+                changed = trial(until, begin=begin)
+                changed["result"]["tcp"]["segments"][place][key] = value
+                assert told(changed) != [], (place, key, value)
+
+
+def test_a_proxy_may_open_more_than_the_responder() -> None:
+    changed = trial()
+    tcp = changed["result"]["tcp"]
+    tcp["segments"][1]["sent"] = 0
+    assert any("syn_ack: more were received" in line for line in told(changed))
+    tcp["initiator"]["proxied"] = 1000
+    assert not any("syn_ack: more were received" in line for line in told(changed))
+
+
 def test_what_goes_farther_than_was_asked_for_is_told() -> None:
     changed = trial("opened")
     changed["result"]["tcp"]["segments"][3] |= {"sent": 1000, "received": 1000}
