@@ -102,6 +102,8 @@ _NOT_ALWAYS_DERIVED = {
     "tcp-connection-rate": ("damage",),
     "connection-rate": ("eviction",),
     "table-capacity": ("eviction",),
+    "tcp-capacity": ("eviction",),
+    "tcp-half-open": ("eviction",),
 }
 _UNMEASURED: Json = {
     "median": None,
