@@ -175,7 +175,7 @@ def _conclusion(
         case "found":
             return "pass", []
         case "max_rate_passed":
-            text = f"limited by {limit.words}, {limit.rate_fps:,}/s: all were opened"
+            text = f"limited by {limit.words}, {limit.rate_fps:,}/s: none was lost"
             return "pass", [Reason(code="max_rate", message=text)]
         case "nothing_passed":
             otherwise = evidence.otherwise
