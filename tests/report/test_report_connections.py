@@ -38,6 +38,7 @@ def test_each_headline_says_of_what_the_number_is(tmp_path: Path) -> None:
     text = page(tmp_path).section("glance")
     assert "3,000 connections Connections held" in text
     assert "20,000 connections/s Connections deleted, 8,000 at once" in text
+    assert "120 s So long without packets" in text
 
 
 def test_survival_steps_from_block_to_block_up_to_the_last_connection() -> None:

@@ -86,10 +86,13 @@ def headline(cell: CellView) -> Headline:
 
 
 def _rate(cell: CellView) -> Headline:
-    """A rate, a burst, a number of connections."""
+    """A rate, a burst, a number of connections, or how long one is kept."""
+    value, unit = cell.figure_text, str(cell.unit)
+    if unit == "ns":
+        value, _, unit = value.rpartition(NBSP)
     return Headline(
-        cell.figure_text,
-        cell.unit,
+        value,
+        unit,
         _meaning(cell),
         interval_words(cell),
         cell.limit,

@@ -188,6 +188,12 @@ def _asked(cell: Subject) -> str:
     return f"{least.seconds:,} s ({least.rfc})"
 
 
+_NOTE = (
+    "Opened at once and used once each, slowly: the longest time without packets after "
+    "which a connection still worked"
+)
+
+
 def _table(key: str, cells: Sequence[Subject]) -> Table:
     columns: Columns[Subject] = (
         (
@@ -211,6 +217,7 @@ def _table(key: str, cells: Sequence[Subject]) -> Table:
         title=title(cells),
         columns=heads(columns),
         rows=rows(columns, cells, lambda cell: cell.id),
+        notes=(_NOTE,),
     )
 
 
