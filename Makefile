@@ -106,7 +106,9 @@ engine: | packages-run
 	  cmake -S . -B $(BUILD) -G Ninja -DDUTPERF_TESTS=OFF
 	$(STEP) "the engine: building what has changed" $(NINJA) -C $(BUILD)
 
-# What the compiler made of the same source before, in any clone: names of files count from here.
+# What the compiler and mypy made of the same source before, in any clone: names of files count from
+# here.
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/dutperf
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 # Not after "engine": the tests' build has flags of its own, everything would be compiled twice.
@@ -179,7 +181,7 @@ check-ruff: $(VENV)/.test
 check-python-format: $(VENV)/.test
 	$(STEP) -n "make format" "Python: format" $(BIN)/ruff format --check
 check-types: $(VENV)/.test
-	$(STEP) "Python: types" $(BIN)/mypy
+	$(STEP) "Python: types" $(BIN)/mypy --cache-dir "$(CACHE)/mypy"
 check-imports: $(VENV)/.test
 	$(STEP) "Python: import arrows" $(BIN)/lint-imports
 # Into site/. Without its advertisement, which is no warning of ours.
