@@ -9,13 +9,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
+from labtools import tolerant
 from livetools import SHORT, dutperf, inside, needs_engine
 
 from dutperf import lab
 from dutperf.results import load_journal
 
-pytestmark = [*needs_engine, pytest.mark.lab, pytest.mark.tolerant]
+pytestmark = [*needs_engine, *tolerant]
 
 CONNECTIONS, RATE_PER_S = 3000, 1000
 """About a tenth of what the gateway can."""

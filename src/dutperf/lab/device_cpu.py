@@ -152,7 +152,8 @@ def move_receiving(device: LabDevice, cpu: int) -> bool:
     others = receive_threads(ends)
     moved = _set_rings(device, on=True) and _set_threaded(device.tester, ends, on=True)
     own = receive_threads(ends) - others
-    if not moved or len(own) != len(ends):
+    if not moved or len(own) != len(ends):  # as in a container, which sees none
+        _set_threaded(device.tester, ends, on=False)
         _set_rings(device, on=False)
         return False
     for pid in own:
