@@ -22,7 +22,7 @@ void try_to(Parse parse, const Json& params) {
   }
 }
 
-void check_udp(const uint8_t* frame, size_t size, uint64_t sequence) {
+void check_tagged(const uint8_t* frame, size_t size, uint64_t sequence) {
   const net::Classified classified = net::classify(frame, size);
   require(classified.kind == net::FrameKind::kTest, "what is sent is a test frame");
   require(net::checksums_hold(frame, classified), "what is sent is whole");
@@ -59,10 +59,10 @@ void write_frames(const dataplane::StreamSpec& stream, uint32_t frame_size, uint
   }
   writer.write(pointers, sequences, 3, frames);
   for (size_t i = 0; i < 3; ++i) {
-    if (layout.tcp) {
+    if (layout.tcp && !layout.tcp->is_data) {
       check_segment(*layout.tcp, pointers[i], size, sequences.lane[i]);
     } else {
-      check_udp(pointers[i], size, sequences.lane[i]);
+      check_tagged(pointers[i], size, sequences.lane[i]);
     }
   }
 }

@@ -41,10 +41,10 @@ void alter(const Alteration& alteration, uint8_t hops_taken, uint8_t* frame,
   } else {
     alter_ipv6(alteration, hops_taken, ip);
   }
-  const size_t payload = classified.ip_headers + sizeof(net::UdpHeader);
-  const size_t tag = classified.ip_bytes - sizeof(net::WireTag);
+  const size_t payload = net::payload_offset(frame, classified);
+  const size_t tag = sizeof(net::EthernetHeader) + classified.ip_bytes - sizeof(net::WireTag);
   if (alteration.exchanges && payload + 4 <= tag) {
-    std::swap_ranges(ip + payload, ip + payload + 2, ip + payload + 2);
+    std::swap_ranges(frame + payload, frame + payload + 2, frame + payload + 2);
   }
 }
 

@@ -65,12 +65,39 @@ TEST_P(DamageTo, TheChecksumIsWrongAndNotAbsent) {
 TEST_P(DamageTo, TheChecksumTakesItAwayAndThatIsDamageInIpv6) {
   Bytes frame = test_frame(GetParam().version, GetParam().size);
   const auto classified = net::classify(frame.data(), frame.size());
-  EXPECT_EQ(does_damage(Damage::kChecksumZero, classified), GetParam().version == 6);
+  EXPECT_EQ(does_damage(Damage::kChecksumZero, frame.data(), classified), GetParam().version == 6);
   inflict(Damage::kChecksumZero, 0, frame.data(), frame.size(), classified);
   EXPECT_EQ(net::checksums_hold(frame.data(), classified), GetParam().version == 4);
   if (GetParam().version == 4) return;
   EXPECT_EQ(net::damage_of(frame.data(), classified, classified.ip_bytes),
             net::Damage::kChecksumZero);
+}
+
+// A segment of TCP has no length of its own, and a checksum of 0 may be right.
+TEST_P(DamageTo, ASegmentIsThatOfItsOwnHeaders) {
+  net::FrameLayout layout = net::testing::sample_layout(GetParam().version, 200);
+  layout.tcp = net::SegmentLayout{.step = net::Step::kAck, .is_data = true};
+  const Bytes whole = net::testing::data_of(layout, kTag);
+  const auto classified = net::classify(whole.data(), whole.size());
+  ASSERT_EQ(classified.kind, net::FrameKind::kTest);
+  ASSERT_TRUE(net::checksums_hold(whole.data(), classified));
+  for (const Damage damage : {Damage::kPayload, Damage::kChecksum, Damage::kNumber}) {
+    Bytes frame = whole;
+    ASSERT_TRUE(does_damage(damage, frame.data(), classified));
+    for (uint64_t draw = 0; draw < 200; ++draw) {
+      frame = whole;
+      inflict(damage, vary::draw(1, draw), frame.data(), frame.size(), classified);
+      const size_t headers = net::payload_offset(frame.data(), classified);
+      const size_t checksum = net::testing::udp_offset(GetParam().version) + 16;
+      for (size_t i = 0; i < headers; ++i) {
+        if (i / 2 == checksum / 2) continue;
+        ASSERT_EQ(frame[i], whole[i]) << i;
+      }
+      ASSERT_EQ(net::checksums_hold(frame.data(), classified), damage == Damage::kNumber);
+    }
+  }
+  EXPECT_FALSE(does_damage(Damage::kLength, whole.data(), classified));
+  EXPECT_FALSE(does_damage(Damage::kChecksumZero, whole.data(), classified));
 }
 
 TEST_P(DamageTo, TheNumberLeavesTheFrameWhole) {

@@ -223,7 +223,7 @@ class Path {
     if (fate.alteration.any()) {
       alter(fate.alteration, hops_taken_, io_.bytes(waiting.frame), classified);
     }
-    if (fate.corrupted && does_damage(fate.damage, classified)) {
+    if (fate.corrupted && does_damage(fate.damage, io_.bytes(waiting.frame), classified)) {
       waiting.corrupted = true;
       waiting.damage = fate.damage;
       io_.set_size(waiting.frame, inflict(fate.damage, fate.damage_draw, io_.bytes(waiting.frame),

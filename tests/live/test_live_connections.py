@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from livetools import dutperf, needs_engine
+from livetools import dutperf, inside, needs_engine
 
 from dutperf import lab
 from dutperf.results import CellResult, load_results
@@ -134,12 +134,16 @@ PHASES = (
 SERVICE_FPS = 10_000
 
 
-def test_throughput_through_the_table_is_the_service_rate(tmp_path: Path) -> None:
+@pytest.mark.parametrize("transport", ["udp", "tcp"])
+def test_throughput_through_the_table_is_the_service_rate(
+    tmp_path: Path, transport: str
+) -> None:
     served = {"service": {"rate_fps": SERVICE_FPS, "queue_frames": 200}}
     table = {"table": {"entries": 100_000}}
     with gateway(tmp_path, table, forward=served, reverse=served):
         command = ("throughput", "--lab", "known-answer-nat44", *PHASES)
-        found = measured(tmp_path, *command, "--max-rate", "12000")
+        limits = ("--max-rate", "12000", "--transport", transport)
+        found = measured(tmp_path, *command, *limits)
     assert found.verdict == "pass"
     assert found.median == pytest.approx(SERVICE_FPS, rel=0.02)
 
@@ -222,22 +226,26 @@ ADDRESSES = (
 
 
 @pytest.mark.parametrize(
-    ("device", "ip"),
+    ("device", "ip", "transport"),
     [
-        ("known-answer-nat44", "4"),
-        ("known-answer-nat64", "6-4"),
-        ("nft-nat44", "4"),
+        ("known-answer-nat44", "4", "udp"),
+        ("known-answer-nat64", "6-4", "udp"),
+        ("known-answer-nat64", "6-4", "tcp"),
+        ("nft-nat44", "4", "udp"),
+        ("nft-nat44", "4", "tcp"),
+        ("nft-nat66", "6", "tcp"),
+        ("tayga-nat64", "6-4", "tcp"),
     ],
 )
 def test_each_combination_of_ports_and_addresses_is_a_connection(
-    tmp_path: Path, device: str, ip: str
+    tmp_path: Path, device: str, ip: str, transport: str
 ) -> None:
     """16 pairs of hosts with 250 ports each."""
     output = tmp_path / "results"
     try:
         dutperf("lab", "up", device)
         command = ("throughput", "--lab", device, "--ip", ip, *ADDRESSES)
-        dutperf(*command, "--output", str(output))
+        dutperf(*command, "--transport", transport, "--output", str(output))
     finally:
         lab.down(all_=True)
     results = load_results(output)
@@ -245,7 +253,7 @@ def test_each_combination_of_ports_and_addresses_is_a_connection(
     assert cell.verdict == "pass", cell.reasons
     assert cell.parameters["combinations"] == 4000
     assert cell.parameters["destination_ports"] == "80-80"
-    opened = [t for t in results.trials if t.role == "phase1"]
+    opened = [t for t in results.trials if t.role == "phase1" and not t.request.tcp]
     assert opened
     for trial in opened:
         assert trial.result.table is not None
@@ -254,17 +262,21 @@ def test_each_combination_of_ports_and_addresses_is_a_connection(
             assert "4000\n" in [run.output for run in trial.hooks]
 
 
-@pytest.mark.parametrize("direction", ["both", "reverse"])
+@pytest.mark.parametrize(
+    ("direction", "transport"), [("both", "udp"), ("reverse", "udp"), ("both", "tcp")]
+)
 def test_connections_that_expire_in_the_kernel_are_not_taken_for_a_lack_of_speed(
-    tmp_path: Path, direction: str
+    tmp_path: Path, direction: str, transport: str
 ) -> None:
     """At 500 fps most connections have no frame within the second."""
     output = tmp_path / "results"
-    limits = ("--max-rate", "500", "--direction", direction)
+    limits = ("--max-rate", "500", "--direction", direction, "--transport", transport)
     waits = ("--settle-wait", "0", "--phase-timeout", "100")
     try:
         dutperf("lab", "up", "nft-nat44")
         dutperf("lab", "limit", "--udp-timeout", "1")
+        for key in ("loose=0", "timeout_established=1"):
+            inside("dut", "sysctl", "-w", f"net.netfilter.nf_conntrack_tcp_{key}")
         command = ("throughput", "--lab", "nft-nat44", *PHASES, *limits, *waits)
         assert dutperf(*command, "--output", str(output)).returncode == 1
     finally:

@@ -19,7 +19,8 @@ Json = dict[str, Any]
 def counted_trials(trials: Sequence[Json]) -> list[Asked]:
     """In their order, invalid ones among them."""
     if any(accounting.role(trial) == "phase1" for trial in trials):
-        return list(_phased([t for t in trials if accounting.role(t) in _PHASES]))
+        phases = [t for t in trials if accounting.role(t) in _PHASES]
+        return list(_phased([t for t in phases if not _opens_for_data(t)]))
     return [
         Asked(trial["load_fps"], trial["repeat"], accounting.verdict(trial), trial)
         for trial in records.of_role(trials)
@@ -27,6 +28,14 @@ def counted_trials(trials: Sequence[Json]) -> list[Asked]:
 
 
 _PHASES = {"phase1", "trial", "validation"}
+
+
+def _opens_for_data(trial: Json) -> bool:
+    """Whether phase 1 goes on: SYNs have opened what data is to be sent on."""
+    tcp = trial["result"].get("tcp")
+    if tcp is None or tcp["initiator"]["renumbered"]:
+        return False
+    return accounting.verdict(trial) == "pass"
 
 
 def _phased(trials: Sequence[Json]) -> Iterator[Asked]:
@@ -50,6 +59,7 @@ def _phased(trials: Sequence[Json]) -> Iterator[Asked]:
 def _judged(trial: Json, check: Json | None) -> str:
     table = trial["result"].get("table")
     renewed = bool(table) and table["changed"] > 0
+    renewed |= any(port.get("untranslated") for port in trial["result"]["ports"])
     gone = check is not None and accounting.verdict(check) == "fail"
     if renewed or gone or records.foreign_addresses(trial):
         return "invalid"
@@ -57,7 +67,9 @@ def _judged(trial: Json, check: Json | None) -> str:
 
 
 def _opening_failed(trial: Json) -> bool:
-    table = trial["result"].get("table")
+    table, tcp = trial["result"].get("table"), trial["result"].get("tcp")
+    if tcp and tcp["initiator"]["renumbered"]:
+        return True
     few = bool(table) and table["filled"] < records.connections(trial)
     return (
         accounting.verdict(trial) != "pass" or few or records.foreign_addresses(trial)

@@ -149,7 +149,7 @@ def test_no_key_of_a_result_may_be_missing_or_of_another_type(name: str) -> None
     may_be_missing = {"reasons", "hint", "ended_early", "survival", "table"}
     may_be_missing |= {"in_flight_frames", "port_full_ns"}
     may_be_missing |= {"ring_full", "stalls", "shadows"}  # of older journals
-    may_be_missing |= {"beside"}
+    may_be_missing |= {"beside", "untranslated"}
     may_be_missing |= {"lost_in_shadow", "late_in_shadow"}
     may_be_missing |= {"longest_loss", "last_loss", "longest_silence"}
     may_be_missing |= {"shaded_delay_ns", "shaded_ipdv_ns", "shaded"}

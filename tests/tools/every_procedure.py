@@ -264,6 +264,18 @@ CASES = {
         dut=slow_in_phase2,
         remembers=True,
     ),
+    "throughput of TCP, phase 2": Case(
+        {
+            "procedure": "throughput",
+            "search": "classic",
+            "resolution": "5%",
+            "frame_size": 88,
+            "stateful": opening(500, phase1_rate=R, transport="tcp"),
+            **QUICK,
+        },
+        SimulatedNat,
+        dut=slow_in_phase2,
+    ),
     "frame-loss, phase 2": Case(
         {
             "procedure": "frame-loss",

@@ -29,6 +29,16 @@ constexpr uint64_t kNumbersGroup = UINT32_MAX - 1;
 constexpr uint32_t kLeastMss = 536;  // RFC 9293 3.7.1
 constexpr uint32_t kMostMss = 8960;
 constexpr uint32_t kBesideObject = 64 + sizeof(net::TcpTimestamps);
+constexpr uint64_t kMostConnections = uint64_t{1} << 32;
+
+net::SequenceNumbers numbers_of(uint64_t seed, uint64_t opened_by) {
+  return net::SequenceNumbers(vary::key_of(seed, opened_by, kNumbersGroup));
+}
+
+bool has_outer_headers(const dataplane::DirectionSpec& direction) {
+  return direction.labels.bytes() + direction.received_labels.bytes() > 0 ||
+         direction.outer.bytes() + direction.received_outer.bytes() > 0;
+}
 
 }  // namespace
 
@@ -53,7 +63,7 @@ std::optional<dataplane::ExchangeSpec> parse_exchange(ObjectReader& trial, uint6
   if (opens != (opened_by == trial_id)) {
     reader.refuse("opened_by", opens ? "goes with what begins later" : "must be an earlier trial");
   }
-  first.numbers = net::SequenceNumbers(vary::key_of(seed, opened_by, kNumbersGroup));
+  first.numbers = numbers_of(seed, opened_by);
   const uint64_t asked = reader.number_or("asked", 0, 0, kMostAsked);
   if (asked > 0 && first.step <= Step::kAck) reader.refuse("asked", "goes with request and fin");
   first.sent_before = static_cast<uint32_t>(asked * net::kHttpRequestBytes);
@@ -64,19 +74,48 @@ std::optional<dataplane::ExchangeSpec> parse_exchange(ObjectReader& trial, uint6
   return spec;
 }
 
+std::optional<dataplane::DataSpec> parse_data(ObjectReader& trial, uint64_t seed,
+                                              uint16_t trial_id) {
+  if (!trial.has("tcp_data") || trial.at("tcp_data").is_null()) return std::nullopt;
+  ObjectReader reader(trial.at("tcp_data"), trial.path("tcp_data"));
+  const uint64_t opened_by = reader.number("opened_by", 1, UINT16_MAX);
+  if (opened_by == trial_id) reader.refuse("opened_by", "must be an earlier trial");
+  dataplane::DataSpec spec;
+  spec.layout.step = Step::kAck;
+  spec.layout.is_data = true;
+  spec.layout.numbers = numbers_of(seed, opened_by);
+  if (reader.flag_or("translated", false)) spec.untranslated.emplace();
+  reader.finish();
+  return spec;
+}
+
+void check_data(const ObjectReader& trial, const dataplane::TrialSpec& spec) {
+  const auto refuse = [&](const char* why) { trial.refuse("tcp_data", why); };
+  if (spec.exchange) refuse("does not go with tcp, which has no data beside its segments");
+  for (const dataplane::DirectionSpec& direction : spec.from) {
+    if (!direction.active()) continue;
+    const dataplane::StreamSpec& stream = direction.streams[0];
+    if (has_outer_headers(direction)) refuse("has neither labels nor outer headers");
+    if (stream.paths() > 1) refuse("goes from one port to one");
+    if (stream.most_pieces > 1) refuse("does not come in pieces");
+    if (!stream.tuples && direction.frames > kMostConnections) {
+      refuse("has at most 2^32 connections");
+    }
+    if (stream.tuples && stream.tuples->count > kMostConnections) {
+      refuse("has at most 2^32 connections");
+    }
+  }
+}
+
 void check_exchange(const ObjectReader& trial, const dataplane::TrialSpec& spec) {
   const auto refuse = [&](const char* why) { trial.refuse("tcp", why); };
   const dataplane::DirectionSpec* active = nullptr;
   for (const dataplane::DirectionSpec& direction : spec.from) {
-    if (direction.labels.bytes() + direction.received_labels.bytes() > 0 ||
-        direction.outer.bytes() + direction.received_outer.bytes() > 0) {
-      refuse("has neither labels nor outer headers");
-    }
+    if (has_outer_headers(direction)) refuse("has neither labels nor outer headers");
     if (!direction.active()) continue;
     if (active != nullptr) refuse("opens connections in one direction");
     active = &direction;
   }
-  constexpr uint64_t kMostConnections = uint64_t{1} << 32;
   if (active->streams.size() > 1) refuse("has one stream");
   if (active->frames > kMostConnections) refuse("has at most 2^32 connections");
   const dataplane::StreamSpec& stream = active->streams[0];
@@ -85,13 +124,14 @@ void check_exchange(const ObjectReader& trial, const dataplane::TrialSpec& spec)
   if (spec.learn || spec.tags) refuse("does not go with learn and tags");
 }
 
-void note_own_sources(dataplane::ExchangeSpec& exchange, const dataplane::StreamSpec& stream) {
-  if (!exchange.untranslated) return;
-  exchange.untranslated->address = stream.layout.src_ip;
+void note_own_sources(std::optional<dataplane::OwnSources>& own,
+                      const dataplane::StreamSpec& stream) {
+  if (!own) return;
+  own->address = stream.layout.src_ip;
   for (const vary::Variation& each : stream.variations.list) {
     if (each.field != vary::Field::kSrcIp) continue;
     for (size_t bit = each.offset; bit < size_t{each.offset} + each.width; ++bit) {
-      exchange.untranslated->varying[bit / 8] |= static_cast<uint8_t>(0x80 >> bit % 8);
+      own->varying[bit / 8] |= static_cast<uint8_t>(0x80 >> bit % 8);
     }
   }
 }

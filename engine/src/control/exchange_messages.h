@@ -17,11 +17,16 @@ namespace dutperf::control {
 // Each trial has other sequence numbers: what is late is none of the next one's.
 std::optional<dataplane::ExchangeSpec> parse_exchange(ObjectReader& trial, uint64_t seed,
                                                       uint16_t trial_id);
+// A trial's `tcp_data`; none: its frames are no data of TCP connections.
+std::optional<dataplane::DataSpec> parse_data(ObjectReader& trial, uint64_t seed,
+                                              uint16_t trial_id);
 // Refuses what does not go with TCP. REQUIRES: all else of the trial is parsed.
 void check_exchange(const ObjectReader& trial, const dataplane::TrialSpec& spec);
+void check_data(const ObjectReader& trial, const dataplane::TrialSpec& spec);
 
-// Whom its frames are of, if they have to come as somebody else's.
-void note_own_sources(dataplane::ExchangeSpec& exchange, const dataplane::StreamSpec& stream);
+// Whom the initiator's frames are of, if they have to come as somebody else's.
+void note_own_sources(std::optional<dataplane::OwnSources>& own,
+                      const dataplane::StreamSpec& stream);
 
 // What both sides say together.
 struct ExchangeResult {

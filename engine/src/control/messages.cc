@@ -232,6 +232,7 @@ Json to_json(const PortReport& port) {
                   {"answers", to_json(port.answers)},
                   {"stale", port.stale},
                   {"misdirected", port.misdirected},
+                  {"untranslated", port.untranslated},
                   {"corrupt", port.damaged.total()},
                   {"damaged", to_json(port.damaged)},
                   {"other_vlan", port.other_vlan},
@@ -270,6 +271,7 @@ TrialRequest parse_trial(const Json& params, const std::string& where) {
       reader.number_or("inspect_every", dataplane::kInspectEvery, 0, kMaxInspectEvery);
   const uint64_t seed = reader.number_or("seed", 1, 0, INT64_MAX);
   spec.exchange = parse_exchange(reader, seed, spec.trial_id);
+  spec.data = parse_data(reader, seed, spec.trial_id);
   request.fine_delays = parse_record(reader, spec);
   const Json& directions = reader.array("directions", 1, 2);
   for (size_t i = 0; i < directions.size(); ++i) {
@@ -289,7 +291,14 @@ TrialRequest parse_trial(const Json& params, const std::string& where) {
     check_exchange(reader, spec);
     for (const auto& direction : spec.from) {
       spec.exchange->connections += direction.frames;
-      if (direction.active()) note_own_sources(*spec.exchange, direction.streams[0]);
+      if (direction.active()) note_own_sources(spec.exchange->untranslated, direction.streams[0]);
+    }
+  }
+  if (spec.data) {
+    check_data(reader, spec);
+    for (const auto& direction : spec.from) {
+      if (!direction.active() || direction.streams[0].is_learned()) continue;
+      note_own_sources(spec.data->untranslated, direction.streams[0]);
     }
   }
   reader.finish();

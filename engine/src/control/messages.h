@@ -111,6 +111,7 @@ struct PortReport {
   dataplane::AnswerLog answers;  // likewise
   uint64_t stale = 0;
   uint64_t misdirected = 0;
+  uint64_t untranslated = 0;
   net::DamageCounts damaged;  // those truncated beyond recognition among them
   uint64_t other_vlan = 0;
   uint64_t fragments = 0;

@@ -47,6 +47,7 @@ PortReport port_report(const PortId& id, const dpdk::Port& port, const PortSnaps
   report.answers = arrivals.answers;
   report.stale = arrivals.stale;
   report.misdirected = arrivals.misdirected;
+  report.untranslated = arrivals.untranslated;
   report.other_vlan = arrivals.other_vlan;
   report.fragments = arrivals.fragments;
   report.reassembled = arrivals.reassembled;

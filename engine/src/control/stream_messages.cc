@@ -261,6 +261,25 @@ void parse_segments(ObjectReader& reader, const dataplane::ExchangeSpec& exchang
   }
 }
 
+// Any size that has room for the tag behind TCP's headers.
+void parse_data_segments(ObjectReader& reader, const dataplane::DataSpec& data,
+                         dataplane::StreamSpec& stream) {
+  net::FrameLayout& layout = stream.layout;
+  layout.tcp = data.layout;
+  layout.tcp->by_responder = stream.is_learned();
+  if (!layout.extra.bytes.empty()) {
+    reader.refuse(layout.ip_version == 4 ? "ipv4_options" : "ipv6_headers",
+                  "does not go with tcp_data");
+  }
+  const uint32_t least = net::segment_frame_size(layout.ip_version, *layout.tcp);
+  for (const uint32_t size : stream.frame_sizes) {
+    if (size >= least) continue;
+    reader.refuse("frame_sizes", "must be at least " + std::to_string(least) +
+                                     ": data of TCP with the tag has no room in " +
+                                     std::to_string(size));
+  }
+}
+
 net::FollowingBits parse_following(const Json& json, const std::string& where) {
   constexpr NamesOf<bool, 2> kOf = {{{"dst_ip", false}, {"dst_port", true}}};
   ObjectReader reader(json, where);
@@ -332,6 +351,7 @@ ParsedStream parse_stream(const Json& json, const std::string& where,
   }
   stream.variations = parse_variations(reader, layout.ip_version, seed);
   parse_tuples(reader, stream);
+  if (trial.data && flags == 0) parse_data_segments(reader, *trial.data, stream);
   parse_paths(reader, parsed);
   reader.finish();
   return parsed;

@@ -45,17 +45,8 @@ Exchange::~Exchange() {
 }
 
 bool Exchange::is_untranslated(const uint8_t* frame, const net::Segment& segment) const {
-  if (is_initiator_ || !spec_.untranslated) return false;
-  const net::IpAddress& own = spec_.untranslated->address;
-  if (own.version != segment.ip_version) return false;
-  const size_t at =
-      sizeof(net::EthernetHeader) +
-      (own.version == 4 ? offsetof(net::Ipv4Header, src) : offsetof(net::Ipv6Header, src));
-  for (size_t i = 0; i < own.size(); ++i) {
-    const int differing = frame[at + i] ^ own.bytes[i];
-    if ((differing & ~spec_.untranslated->varying[i] & 0xff) != 0) return false;
-  }
-  return true;
+  const std::optional<OwnSources>& own = spec_.untranslated;
+  return !is_initiator_ && own && own->sent(frame, segment.ip_version);
 }
 
 std::optional<uint64_t> Exchange::begins(const net::Segment& segment) const {

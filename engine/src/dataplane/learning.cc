@@ -32,9 +32,9 @@ uint16_t ether_type_of(const uint8_t* frame) {
 // Behind options or extension headers the ports do not follow the addresses.
 bool has_plain_header(const uint8_t* frame, int ip_version) {
   const uint8_t* ip = frame + sizeof(net::EthernetHeader);
-  return ip_version == 4
-             ? reinterpret_cast<const net::Ipv4Header*>(ip)->version_ihl == 0x45
-             : reinterpret_cast<const net::Ipv6Header*>(ip)->next_header == net::kProtocolUdp;
+  if (ip_version == 4) return reinterpret_cast<const net::Ipv4Header*>(ip)->version_ihl == 0x45;
+  const uint8_t next = reinterpret_cast<const net::Ipv6Header*>(ip)->next_header;
+  return next == net::kProtocolUdp || next == net::kProtocolTcp;
 }
 
 }  // namespace

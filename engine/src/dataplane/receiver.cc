@@ -54,6 +54,7 @@ void PortArrivals::add(const PortArrivals& other) {
   incomplete += other.incomplete;
   stale += other.stale;
   misdirected += other.misdirected;
+  untranslated += other.untranslated;
   damaged += other.damaged;
   cut_short += other.cut_short;
   in_several += other.in_several;
@@ -103,6 +104,10 @@ Receiver::Receiver(const TrialSpec& spec, Side side, Share share,
     }
     if (streams[i].received_end) ends_[i].emplace(*streams[i].received_end, outer_.bytes());
     sorts_ = sorts_ || ends_[i] || ports.size() > 1;
+  }
+  if (spec.data && !streams.empty() && !streams[0].is_learned()) {
+    untranslated_ = spec.data->untranslated;
+    sorts_ = sorts_ || untranslated_;
   }
   const size_t most_ip_bytes = most_bytes_in_pieces(streams);
   for (const ReceivingPort& port : ports) {
@@ -346,13 +351,19 @@ void Receiver::step_of(Input& input, uint16_t queue) noexcept {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < burst.count[stream]; ++i) {
       const measure::Arrival& arrival = burst.arrivals[stream][i];
+      const uint8_t* const frame = burst.frames[stream][i];
       const bool is_here = by_path[arrival.sequence % by_path.size()] == input.number;
-      if (!is_here || (end && !end->holds(burst.frames[stream][i]))) {
+      if (!is_here || (end && !end->holds(frame))) {
         ++input.arrivals.misdirected;
         continue;
       }
+      const uint8_t* const ip = frame + sizeof(net::EthernetHeader);
+      if (stream == 0 && untranslated_ && untranslated_->sent(frame, *ip >> 4)) {
+        ++input.arrivals.untranslated;
+        continue;
+      }
       burst.arrivals[stream][kept] = arrival;
-      burst.frames[stream][kept++] = burst.frames[stream][i];
+      burst.frames[stream][kept++] = frame;
     }
     burst.count[stream] = kept;
   }

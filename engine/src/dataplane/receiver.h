@@ -78,6 +78,7 @@ struct PortArrivals {
   uint64_t incomplete = 0;   // packets of which pieces are missing, after the trial
   uint64_t stale = 0;
   uint64_t misdirected = 0;
+  uint64_t untranslated = 0;  // data that came with its initiator's own address
   net::DamageCounts damaged;  // the trial's
   uint64_t cut_short = 0;     // UDP, truncated before the place that tells whose it is
   uint64_t in_several = 0;    // in several buffers, of which the first is too short: ours to blame
@@ -207,8 +208,8 @@ class Receiver {
   // Here and below `frame` is what stands behind its VLAN tags, labels and outer headers.
   void account(const uint8_t* frame, const net::Classified& classified, Input& input,
                Burst& burst) noexcept;
-  // Takes those out of the burst that should have come by another one of several ports, or that are
-  // for somebody else.
+  // Takes those out of the burst that should have come by another one of several ports, that are
+  // for somebody else, or that a gateway should have translated.
   void sort_out(Input& input, Burst& burst) noexcept;
   // Here it is the frame of a piece, and `burst` takes the test frame that it may complete.
   void take_piece(const uint8_t* frame, size_t size, Input& input, Burst& burst) noexcept;
@@ -262,6 +263,7 @@ class Receiver {
   std::array<std::vector<uint8_t>, kMaxStreams> received_by_;  // by the stream's paths
   std::array<std::optional<net::ReceivingEnd>, kMaxStreams> ends_;
   std::vector<Input> inputs_;
+  std::optional<OwnSources> untranslated_;
   bool sorts_ = false;
   StreamRecorders& recorders_;
   const Share share_;

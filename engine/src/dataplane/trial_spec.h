@@ -153,6 +153,20 @@ struct LearnSpec {
 struct OwnSources {
   net::IpAddress address;
   std::array<uint8_t, 16> varying{};
+
+  // Whether a frame, behind its tags, is from one of them. REQUIRES: a whole IP header of that
+  // version is there.
+  bool sent(const uint8_t* frame, int ip_version) const {
+    if (address.version != ip_version) return false;
+    const size_t at =
+        sizeof(net::EthernetHeader) +
+        (ip_version == 4 ? offsetof(net::Ipv4Header, src) : offsetof(net::Ipv6Header, src));
+    for (size_t i = 0; i < address.size(); ++i) {
+      const int differing = frame[at + i] ^ address.bytes[i];
+      if ((differing & ~varying[i] & 0xff) != 0) return false;
+    }
+    return true;
+  }
 };
 
 // The steps that connections take in a trial: from `first.step`, which the send loop sends, to
@@ -166,6 +180,13 @@ struct ExchangeSpec {
   std::optional<OwnSources> untranslated;
 
   bool includes(net::Step step) const { return first.step <= step && step <= last; }
+};
+
+// Each direction's foreground is data on TCP connections that another trial has opened: its
+// initiator's, or of learned four-tuples its responder's.
+struct DataSpec {
+  net::SegmentLayout layout;
+  std::optional<OwnSources> untranslated;  // as of an exchange
 };
 
 struct TrialSpec {
@@ -188,8 +209,9 @@ struct TrialSpec {
   uint64_t not_before_tsc = 0;  // the same as a time; 0: any
   uint64_t survival_blocks = 0;
   std::optional<ExchangeSpec> exchange;  // the one direction that is active sends segments
-  DirectionSpec from[kSides];            // by sending side
-  AnswerSpec answers[kSides];            // to be kept, by the side where they come in
+  std::optional<DataSpec> data;
+  DirectionSpec from[kSides];  // by sending side
+  AnswerSpec answers[kSides];  // to be kept, by the side where they come in
 
   uint64_t frames_of(Side sender, size_t stream) const {
     const DirectionSpec& direction = from[index_of(sender)];

@@ -1,6 +1,9 @@
 #include "net/classify.h"
 
 #include <algorithm>
+#include <optional>
+
+#include "net/tcp.h"
 
 namespace dutperf::net {
 
@@ -37,6 +40,21 @@ Classified icmp_of(size_t size, int version, size_t headers) {
           nullptr};
 }
 
+size_t segment_header_bytes(const uint8_t* tcp) {
+  return size_t{reinterpret_cast<const TcpHeader*>(tcp)->data_offset} >> 4 << 2;
+}
+
+// Of a TCP segment: ours, or anybody's.
+Classified of_segment(const uint8_t* frame, size_t size, int version, size_t ip_headers,
+                      size_t ip_bytes) {
+  const size_t at = sizeof(EthernetHeader) + ip_headers;
+  if (at + sizeof(TcpHeader) > size) return {};
+  const size_t headers = segment_header_bytes(frame + at);
+  if (headers < sizeof(TcpHeader)) return {};
+  const Classified found = detail::with_tag(frame, size, version, ip_headers, ip_bytes, headers);
+  return found.tag == nullptr ? Classified{} : found;
+}
+
 // Of one that follows the IPv6 header at once, as those of neighbour discovery do.
 Classified icmpv6_of(const uint8_t* frame, size_t size) {
   constexpr size_t kAt = sizeof(EthernetHeader) + sizeof(Ipv6Header);
@@ -68,6 +86,9 @@ Classified behind_options(const uint8_t* frame, size_t size) {
   const size_t headers = size_t{header->version_ihl & 0x0fU} * 4;
   if (header->version_ihl >> 4 != 4 || headers < sizeof(Ipv4Header)) return {};
   if (header->protocol == kProtocolIcmp) return icmp_of(size, 4, headers);
+  if (header->protocol == kProtocolTcp) {
+    return of_segment(frame, size, 4, headers, header->total_length);
+  }
   if (header->protocol != kProtocolUdp) return {};
   return with_tag(frame, size, 4, headers, header->total_length);
 }
@@ -77,6 +98,10 @@ Classified behind_extensions(const uint8_t* frame, size_t size) {
   constexpr size_t kFirst = sizeof(EthernetHeader) + sizeof(Ipv6Header);
   const auto* header = reinterpret_cast<const Ipv6Header*>(frame + sizeof(EthernetHeader));
   uint8_t protocol = header->next_header;
+  if (protocol == kProtocolTcp) {
+    return of_segment(frame, size, 6, sizeof(Ipv6Header),
+                      sizeof(Ipv6Header) + header->payload_length);
+  }
   size_t at = kFirst;
   while (protocol != kProtocolUdp) {
     if (protocol == kProtocolIcmpv6) {
@@ -101,8 +126,21 @@ Classified behind_extensions(const uint8_t* frame, size_t size) {
 
 }  // namespace detail
 
+bool segment_checksums_hold(const uint8_t* frame, const Classified& classified) {
+  const std::optional<Segment> segment =
+      segment_in(frame, sizeof(EthernetHeader) + classified.ip_bytes);
+  return segment && checksums_hold(frame, *segment);
+}
+
+size_t payload_offset(const uint8_t* frame, const Classified& classified) {
+  const size_t at = sizeof(EthernetHeader) + classified.ip_headers;
+  const bool of_tcp = is_segment(frame, classified);
+  return at + (of_tcp ? segment_header_bytes(frame + at) : sizeof(UdpHeader));
+}
+
 Damage damage_of(const uint8_t* frame, const Classified& classified, size_t expected_ip_bytes) {
   if (classified.ip_bytes != expected_ip_bytes) return Damage::kLength;
+  if (is_segment(frame, classified)) return Damage::kChecksumWrong;
   const int version = classified.ip_version;
   const size_t ip_header = classified.ip_headers;
   const auto* header =

@@ -16,8 +16,8 @@
 namespace dutperf::net {
 
 enum class FrameKind : uint8_t {
-  kTest,       // carries a tag of ours, of any trial
-  kTruncated,  // UDP, and ends before its IP packet does
+  kTest,       // carries a tag of ours, of any trial, in a UDP datagram or a TCP segment
+  kTruncated,  // one of ours, or UDP, and ends before its IP packet does
   kNeighbour,  // ARP, or an ICMPv6 message of neighbour discovery
   kFragment,   // a piece of an IP packet
   kOtherVlan,  // its VLAN tags, MPLS labels or outer headers are not the port's
@@ -31,7 +31,7 @@ enum class FrameKind : uint8_t {
 struct Classified {
   FrameKind kind = FrameKind::kForeign;
   uint8_t ip_version = 0;
-  // Bytes from the IP header to UDP, or ICMP: options or extension headers, too.
+  // Bytes from the IP header to UDP, TCP or ICMP: options or extension headers, too.
   uint16_t ip_headers = 0;
   uint32_t ip_bytes = 0;  // length of the IP packet by its own header
   const WireTag* tag = nullptr;
@@ -44,8 +44,9 @@ Classified cut_short(const uint8_t* frame, size_t size, int version, size_t ip_h
                      size_t ip_bytes);
 
 [[gnu::always_inline]] inline Classified with_tag(const uint8_t* frame, size_t size, int version,
-                                                  size_t ip_headers, size_t ip_bytes) {
-  const size_t least = ip_headers + sizeof(UdpHeader) + sizeof(WireTag);
+                                                  size_t ip_headers, size_t ip_bytes,
+                                                  size_t transport_bytes = sizeof(UdpHeader)) {
+  const size_t least = ip_headers + transport_bytes + sizeof(WireTag);
   if (ip_bytes < least) return {};
   if (sizeof(EthernetHeader) + ip_bytes > size) {
     return cut_short(frame, size, version, ip_headers, ip_bytes);
@@ -168,11 +169,25 @@ inline uint16_t ether_type_of(const uint8_t* ip) {
   }
 }
 
-// True when the IPv4 header checksum and the UDP checksum hold (RFC 1242 3.17 asks for both).
-// An IPv4 datagram without UDP checksum (0) is whole; an IPv6 one is not (RFC 8200 8.1).
+// Whether a test frame is a segment of TCP.
+inline bool is_segment(const uint8_t* frame, const Classified& classified) {
+  const size_t at = classified.ip_version == 4 ? offsetof(Ipv4Header, protocol)
+                                               : offsetof(Ipv6Header, next_header);
+  return frame[sizeof(EthernetHeader) + at] == kProtocolTcp;
+}
+[[gnu::noinline]] bool segment_checksums_hold(const uint8_t* frame, const Classified& classified);
+
+// What a test frame carries, from the end of its headers to the tag.
+size_t payload_offset(const uint8_t* frame, const Classified& classified);
+
+// True when the IPv4 header checksum and the UDP or TCP checksum hold (RFC 1242 3.17 asks for
+// both). An IPv4 datagram without UDP checksum (0) is whole; an IPv6 one is not (RFC 8200 8.1).
 // REQUIRES: `classified` came from classify(frame, ...) with kind kTest.
 [[gnu::always_inline]] inline bool checksums_hold(const uint8_t* frame,
                                                   const Classified& classified) {
+  if (is_segment(frame, classified)) [[unlikely]] {
+    return segment_checksums_hold(frame, classified);
+  }
   const uint8_t* ip = frame + sizeof(EthernetHeader);
   const int version = classified.ip_version;
   const size_t ip_headers = classified.ip_headers;

@@ -105,23 +105,27 @@ FrameTemplate::FrameTemplate(const FrameLayout& layout, const TagIdentity& tag)
   }
   if (layout.tcp) {
     write_segment(frame + udp_offset_, layout.src_port, layout.dst_port, *layout.tcp);
+    if (layout.tcp->is_data) write_tagged(udp_offset_ + layout.tcp->header_bytes(), tag);
     udp_sum_ = tcp_sum(layout.ip_version, frame + ip_offset_, frame + udp_offset_, datagram_bytes);
     return;
   }
-  write_udp(layout, tag);
+  write_udp(layout);
+  write_tagged(udp_offset_ + sizeof(UdpHeader), tag);
   udp_sum_ =
       net::udp_sum(layout.ip_version, frame + ip_offset_, frame + udp_offset_, datagram_bytes);
   reinterpret_cast<UdpHeader*>(frame + udp_offset_)->checksum = finish_udp(udp_sum_);
 }
 
-void FrameTemplate::write_udp(const FrameLayout& layout, const TagIdentity& tag) {
-  uint8_t* const frame = bytes_.data();
-  const size_t payload_offset = udp_offset_ + sizeof(UdpHeader);
-  auto* udp = reinterpret_cast<UdpHeader*>(frame + udp_offset_);
+void FrameTemplate::write_udp(const FrameLayout& layout) {
+  auto* udp = reinterpret_cast<UdpHeader*>(bytes_.data() + udp_offset_);
   udp->src_port = layout.src_port;
   udp->dst_port = layout.dst_port;
   udp->length = static_cast<uint16_t>(bytes_.size() - udp_offset_);
-  write_payload(frame + payload_offset, tag_offset_ - payload_offset);
+}
+
+void FrameTemplate::write_tagged(size_t offset, const TagIdentity& tag) {
+  uint8_t* const frame = bytes_.data();
+  write_payload(frame + offset, tag_offset_ - offset);
   auto* wire_tag = reinterpret_cast<WireTag*>(frame + tag_offset_);
   wire_tag->magic = kTagMagic;
   wire_tag->trial = tag.trial;

@@ -1,5 +1,6 @@
-// Test frames: RFC 2544 C.2.6.4 (IPv4) and its IPv6 analogue, ending in the wire tag. Or
-// segments of TCP, which have sequence numbers and timestamps in its place (net/tcp.h).
+// Test frames: RFC 2544 C.2.6.4 (IPv4) and its IPv6 analogue, ending in the wire tag; of UDP, or
+// data of TCP connections. Or segments that open and close these, which have sequence numbers and
+// timestamps in its place (net/tcp.h).
 //
 // A FrameTemplate is built once per stream; vary/frame_writer.h makes frames out of it.
 #pragma once
@@ -41,8 +42,9 @@ struct FrameLayout {
   // IPv4: frames have identifications, the low 16 bits of their sequence numbers, so that pieces of
   // one can be told from those of another (RFC 791 2.3). Without it is 0 (RFC 6864 4.1).
   bool identified = false;
-  ExtraHeaders extra;                // between the IP header and UDP; part of the frame's size
-  std::optional<SegmentLayout> tcp;  // in place of UDP; of its own size, without extra headers
+  ExtraHeaders extra;  // between the IP header and UDP; part of the frame's size
+  // In place of UDP, without extra headers; of its own size, where it is no data.
+  std::optional<SegmentLayout> tcp;
 
   bool operator==(const FrameLayout&) const = default;
 };
@@ -69,9 +71,11 @@ constexpr uint32_t minimum_frame_size(int ip_version) {
 }
 static_assert(minimum_frame_size(4) == 64 && minimum_frame_size(6) == 84);
 
+// Of data: the smallest.
 inline uint32_t segment_frame_size(int ip_version, const SegmentLayout& segment) {
   return static_cast<uint32_t>(sizeof(EthernetHeader) + ip_header_bytes(ip_version) +
-                               segment.bytes() + kFcsBytes);
+                               segment.bytes() + (segment.is_data ? sizeof(WireTag) : 0) +
+                               kFcsBytes);
 }
 
 class FrameTemplate {
@@ -101,7 +105,9 @@ class FrameTemplate {
   uint64_t ipv4_sum() const { return ipv4_sum_; }
 
  private:
-  void write_udp(const FrameLayout& layout, const TagIdentity& tag);
+  void write_udp(const FrameLayout& layout);
+  // From the end of the headers on: what is carried, and the tag.
+  void write_tagged(size_t offset, const TagIdentity& tag);
 
   std::vector<uint8_t> bytes_;
   std::vector<uint32_t> mobility_offsets_;

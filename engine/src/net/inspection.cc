@@ -23,7 +23,7 @@ void inspect(const uint8_t* frame, const Expected& expected, Inspected& found) n
     ttl = header->hop_limit;
     dscp = header->version_class_flow >> 22 & 0x3f;
   }
-  const uint8_t* const payload = ip + classified.ip_headers + sizeof(UdpHeader);
+  const uint8_t* const payload = frame + payload_offset(frame, classified);
   const uint8_t* const tag = ip + classified.ip_bytes - sizeof(WireTag);
   ++found.frames;
   found.ttl += expected.ttl.value_or(ttl) != ttl;

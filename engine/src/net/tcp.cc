@@ -185,13 +185,12 @@ void write_segment(uint8_t* out, uint16_t src_port, uint16_t dst_port,
                    const SegmentLayout& layout) {
   constexpr uint8_t kFlags[kSteps] = {kTcpSyn,           0, kTcpAck, kTcpAck | kTcpPsh, 0,
                                       kTcpAck | kTcpFin, 0, 0};
-  const bool asks = layout.step == Step::kRequest;
   auto* header = reinterpret_cast<TcpHeader*>(out);
   *header = {};
   header->src_port = src_port;
   header->dst_port = dst_port;
-  header->data_offset = data_offset(layout.bytes() - (asks ? kHttpRequestBytes : 0));
-  header->flags = kFlags[static_cast<size_t>(layout.step)];
+  header->data_offset = data_offset(layout.header_bytes());
+  header->flags = layout.is_data ? kTcpAck | kTcpPsh : kFlags[static_cast<size_t>(layout.step)];
   header->window = kTcpWindow;
   const SynOptions options{mss_option(layout.mss), {kTcpTimestampsKind, 0, 0}};
   if (layout.step == Step::kSyn) {
@@ -199,7 +198,8 @@ void write_segment(uint8_t* out, uint16_t src_port, uint16_t dst_port,
     return;
   }
   std::memcpy(out + sizeof(TcpHeader), &options.timestamps, sizeof(options.timestamps));
-  if (asks) write_http_request(out + sizeof(TcpHeader) + sizeof(TcpTimestamps), 0);
+  if (layout.step == Step::kRequest)
+    write_http_request(out + sizeof(TcpHeader) + sizeof(TcpTimestamps), 0);
 }
 
 }  // namespace dutperf::net

@@ -17,7 +17,8 @@
 // initiator's, whatever a device has made of that. The request names k in its text.
 //
 // A trial may begin with any of the initiator's segments, on connections that an earlier one has
-// opened.
+// opened. Or test frames are data of both ends on them, as often as they come: each lies in the
+// window that the other end has offered, and nothing is acknowledged.
 //
 // When a SYN left stands in the value of its timestamps (RFC 7323), in units of 64 ns, and comes
 // back in the echo.
@@ -98,14 +99,16 @@ struct SegmentLayout {
   uint16_t mss = 1460;           // of a SYN
   uint32_t sent_before = 0;      // bytes of data, by the initiator
   uint32_t answered_before = 0;  // and by the responder
+  bool is_data = false;          // that ends in the wire tag, of any size; with kAck
+  bool by_responder = false;     // of data
 
   bool operator==(const SegmentLayout&) const = default;
 
-  size_t bytes() const {
-    if (step == Step::kSyn) return kSynBytes;
-    const size_t text = step == Step::kRequest ? kHttpRequestBytes : 0;
-    return sizeof(TcpHeader) + sizeof(TcpTimestamps) + text;
+  size_t header_bytes() const {
+    return step == Step::kSyn ? kSynBytes : sizeof(TcpHeader) + sizeof(TcpTimestamps);
   }
+  // Without the data of test frames.
+  size_t bytes() const { return header_bytes() + (step == Step::kRequest ? kHttpRequestBytes : 0); }
   // From the TCP header to the value of its timestamps.
   size_t stamp_at() const {
     const size_t options = step == Step::kSyn ? offsetof(SynOptions, timestamps) : 0;

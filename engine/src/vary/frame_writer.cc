@@ -140,6 +140,7 @@ void FrameWriter::plan_segments() {
   if (opens) return;
   acknowledgment_ = {numbers.factor * kFactor, net::SequenceNumbers::answer_to(numbers.first) + 1 +
                                                    segments_->answered_before};
+  if (segments_->by_responder) std::swap(sequence_, acknowledgment_);
 }
 
 void FrameWriter::add(const Variation& variation, int ip_version) {
@@ -369,14 +370,18 @@ void FrameWriter::swap_learned(const Lanes& sequences, Burst& burst) const noexc
   burst.unlearned_ = swap(burst.entries_, learned_, burst.windows_, count);
 }
 
+// Whose frames they are, after they were drawn.
+const Lanes& FrameWriter::connections(const Lanes& sequences, const Burst& burst) const noexcept {
+  return index_draw_ ? burst.indices_ : sequences;
+}
+
 // Which of the enumeration's four-tuples the frames carry.
 const Lanes& FrameWriter::tuple_numbers(const Lanes& sequences, Burst& burst) const noexcept {
-  const uint32_t count = burst.count_;
-  if (index_draw_) index_draw_->at_all(sequences, burst.indices_, count);
-  const Lanes& drawn = index_draw_ ? burst.indices_ : sequences;
+  if (index_draw_) index_draw_->at_all(sequences, burst.indices_, burst.count_);
+  const Lanes& drawn = connections(sequences, burst);
   if (first_tuple_ == 0) return drawn;
-  lanes::add(first_tuple_, drawn, burst.indices_, count);
-  return burst.indices_;
+  lanes::add(first_tuple_, drawn, burst.values_, burst.count_);
+  return burst.values_;
 }
 
 void FrameWriter::enumerate(const Lanes& numbers, Burst& burst) const noexcept {
@@ -480,9 +485,15 @@ void FrameWriter::compose(const Lanes& sequences, uint32_t count, uint64_t stamp
   const Lanes& ports = ports_vary_ ? burst.windows_[kUdp] : fixed_ports_;
   if (segments_) {
     const uint32_t stamp = net::tcp_stamp(stamp_ns);
-    burst.stamp_low_ = net::byte_swap(stamp);
-    lanes::finish_segment(sequences, sequence_, acknowledgment_, stamp, udp_base_, sums, ports,
-                          burst.udps_, burst.tags_, count);
+    burst.tcp_stamp_ = net::byte_swap(stamp);
+    if (segments_->is_data) {
+      lanes::finish_data(sequences, connections(sequences, burst),
+                         {sequence_, acknowledgment_, stamp_ns, stamp, template_.tag_is_odd()},
+                         udp_base_, sums, ports, burst.udps_, burst.acks_, burst.tags_, count);
+    } else {
+      lanes::finish_segment(sequences, sequence_, acknowledgment_, stamp, udp_base_, sums, ports,
+                            burst.udps_, burst.acks_, count);
+    }
   } else {
     lanes::finish(sequences, stamp_ns, template_.tag_is_odd(), udp_base_, sums, ports, burst.udps_,
                   burst.tags_, count);
@@ -493,7 +504,7 @@ void FrameWriter::compose(const Lanes& sequences, uint32_t count, uint64_t stamp
 }
 
 // All of a frame at once: the CPU joins stores to a cache line that follow each other.
-template <bool kIpv4AddressesVary, bool kSegments>
+template <bool kIpv4AddressesVary, bool kTcp, bool kTag>
 void FrameWriter::store_frames(const Burst& burst, uint8_t* const* buffers,
                                uint32_t lead) const noexcept {
   const uint32_t ipv4_checksum = lead + template_.ip_offset() + offsetof(net::Ipv4Header, checksum);
@@ -501,10 +512,11 @@ void FrameWriter::store_frames(const Burst& burst, uint8_t* const* buffers,
   const uint32_t udp = lead + windows_[kUdp].offset;
   const uint32_t tag = lead + template_.tag_offset();
   const uint32_t tag_high = tag + offsetof(net::WireTag, sequence_stamp_high);
+  const uint32_t tag_low = tag + offsetof(net::WireTag, stamp_low);
   const uint32_t acknowledgment = udp + offsetof(net::TcpHeader, acknowledgment);
   const uint32_t checksum = udp + offsetof(net::TcpHeader, checksum);
-  const auto stamp = kSegments ? udp + static_cast<uint32_t>(segments_->stamp_at())
-                               : tag + static_cast<uint32_t>(offsetof(net::WireTag, stamp_low));
+  const auto tcp_stamp_at = kTcp ? udp + static_cast<uint32_t>(segments_->stamp_at()) : 0;
+  const uint32_t tcp_stamp = burst.tcp_stamp_;
   const uint32_t stamp_low = burst.stamp_low_;
   const uint32_t count = burst.count_;
 #pragma GCC unroll 4
@@ -515,13 +527,25 @@ void FrameWriter::store_frames(const Burst& burst, uint8_t* const* buffers,
       std::memcpy(buffer + ipv4_addresses, &burst.ipv4_addresses_.lane[i], 8);
     }
     std::memcpy(buffer + udp, &burst.udps_.lane[i], 8);
-    if constexpr (kSegments) {
-      std::memcpy(buffer + acknowledgment, &burst.tags_.lane[i], 4);
-      std::memcpy(buffer + checksum, reinterpret_cast<const uint8_t*>(&burst.tags_.lane[i]) + 4, 2);
-    } else {
-      std::memcpy(buffer + tag_high, &burst.tags_.lane[i], 8);
+    if constexpr (kTcp) {
+      std::memcpy(buffer + acknowledgment, &burst.acks_.lane[i], 4);
+      std::memcpy(buffer + checksum, reinterpret_cast<const uint8_t*>(&burst.acks_.lane[i]) + 4, 2);
+      std::memcpy(buffer + tcp_stamp_at, &tcp_stamp, 4);
     }
-    std::memcpy(buffer + stamp, &stamp_low, 4);
+    if constexpr (kTag) {
+      std::memcpy(buffer + tag_high, &burst.tags_.lane[i], 8);
+      std::memcpy(buffer + tag_low, &stamp_low, 4);
+    }
+  }
+}
+
+template <bool kTcp, bool kTag>
+void FrameWriter::store_rest(const Burst& burst, uint8_t* const* buffers,
+                             uint32_t lead) const noexcept {
+  if (ipv4_addresses_vary_) {
+    store_frames<true, kTcp, kTag>(burst, buffers, lead);
+  } else {
+    store_frames<false, kTcp, kTag>(burst, buffers, lead);
   }
 }
 
@@ -585,12 +609,13 @@ void FrameWriter::store(const Burst& burst, uint8_t* const* buffers, uint32_t le
                                      burst.windows_[i]);
     }
   }
-  const auto store_rest = segments_
-                              ? (ipv4_addresses_vary_ ? &FrameWriter::store_frames<true, true>
-                                                      : &FrameWriter::store_frames<false, true>)
-                          : ipv4_addresses_vary_ ? &FrameWriter::store_frames<true, false>
-                                                 : &FrameWriter::store_frames<false, false>;
-  (this->*store_rest)(burst, buffers, lead);
+  if (!segments_) {
+    store_rest<false, true>(burst, buffers, lead);
+  } else if (segments_->is_data) {
+    store_rest<true, true>(burst, buffers, lead);
+  } else {
+    store_rest<true, false>(burst, buffers, lead);
+  }
   if (segments_ && segments_->step == net::Step::kRequest) name_requests(burst, buffers, lead);
   if (identified_) identify(burst, buffers, lead);
   if (addresses_vary_) sum_mobility(burst, buffers, lead);

@@ -120,6 +120,7 @@ class FrameWriter {
   void plan_tuples(const Tuples& tuples, uint64_t seed, uint8_t stream, int ip_version);
   void swap_learned(const Lanes& sequences, Burst& burst) const noexcept;
   void fill_windows(const Lanes& sequences, Burst& burst) const noexcept;
+  const Lanes& connections(const Lanes& sequences, const Burst& burst) const noexcept;
   const Lanes& tuple_numbers(const Lanes& sequences, Burst& burst) const noexcept;
   void enumerate(const Lanes& numbers, Burst& burst) const noexcept;
   Values values_of(const Varying& varying, const Lanes& sequences, Burst& burst) const noexcept;
@@ -128,8 +129,10 @@ class FrameWriter {
   void sum_mobility(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
   void identify(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
   void name_requests(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
-  template <bool kIpv4AddressesVary, bool kSegments>
+  template <bool kIpv4AddressesVary, bool kTcp, bool kTag>
   void store_frames(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
+  template <bool kTcp, bool kTag>
+  void store_rest(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
 
   Lanes fixed_ports_;  // the UDP headers of a burst when no port varies
   net::FrameTemplate template_;
@@ -147,7 +150,7 @@ class FrameWriter {
   uint64_t udp_base_;  // the template's sums without the ports and the windows of addresses
   uint64_t ipv4_base_;
   std::optional<net::SegmentLayout> segments_;  // the frames are of TCP
-  lanes::Following sequence_;                   // of the frame's number
+  lanes::Following sequence_;                   // of the connection's number
   lanes::Following acknowledgment_;
   uint32_t ipv4_addresses_ = 0;  // their window
   Order order_;
@@ -173,9 +176,11 @@ class FrameWriter::Burst {
 
   uint32_t count_ = 0;
   uint32_t unlearned_ = 0;
-  uint32_t stamp_low_ = 0;  // here and below: as on the wire; of segments all of it
-  Lanes udps_;              // UDP headers; of segments ports and sequence numbers
-  Lanes tags_;  // sequence numbers and upper stamps; of segments acknowledgments and checksums
+  uint32_t stamp_low_ = 0;  // here and below: as on the wire
+  uint32_t tcp_stamp_ = 0;
+  Lanes udps_;                           // UDP headers; of segments ports and sequence numbers
+  Lanes acks_;                           // of segments: acknowledgments and checksums
+  Lanes tags_;                           // sequence numbers and upper stamps
   std::array<uint32_t, kMaxBurst> ids_;  // the frames' numbers
   Lanes ipv4_checksums_;
   Lanes ipv4_addresses_;

@@ -8,6 +8,8 @@
 #include <set>
 #include <tuple>
 
+#include "net/classify.h"
+#include "net/inspection.h"
 #include "vary/testing/slow_writer.h"
 #include "vary/testing/statistics.h"
 #include "vary/testing/stream.h"
@@ -23,6 +25,7 @@ using testing::Counts;
 using testing::enumerates;
 using testing::is_uniform;
 using testing::kFields;
+using testing::kIndexOrders;
 using testing::kMax48;
 using testing::kTag;
 using testing::Pairs;
@@ -108,6 +111,82 @@ TEST_P(FrameWriterTwin, SegmentsHaveTheFourTuplesOfUdpFrames) {
       }
       EXPECT_EQ(segment->stamp, net::tcp_stamp(stamp_ns));
       EXPECT_EQ(segment->echo, 0U);
+      const size_t addresses = tags + 14 + (udp.ip_version == 4 ? 12 : 8);
+      const size_t ports_end = tags + 14 + segment->ip_headers + 4;
+      EXPECT_TRUE(std::equal(written[k].begin() + static_cast<long>(addresses),
+                             written[k].begin() + static_cast<long>(ports_end),
+                             expected[k].begin() + static_cast<long>(addresses)));
+      EXPECT_TRUE(std::equal(written[k].begin(), written[k].begin() + static_cast<long>(tags + 12),
+                             expected[k].begin()));
+    }
+  }
+}
+
+// Data has them, too, and carries a tag; its numbers are its connection's, of either end.
+TEST_P(FrameWriterTwin, DataHasTheTupleOfItsConnectionAndTheTagOfItsFrame) {
+  Random random(GetParam() + 200);
+  for (int i = 0; i < 100; ++i) {
+    net::FrameLayout udp = random.layout();
+    udp.extra = {};
+    udp.labels = {};
+    udp.outer = {};
+    udp.identified = false;
+    const net::SequenceNumbers numbers(random.up_to_48_bits());
+    const bool by_responder = i % 2 == 1;
+    net::FrameLayout tcp = udp;
+    tcp.tcp = net::SegmentLayout{
+        .step = net::Step::kAck, .numbers = numbers, .is_data = true, .by_responder = by_responder};
+    udp.frame_size = tcp.frame_size = net::segment_frame_size(udp.ip_version, *tcp.tcp) +
+                                      static_cast<uint32_t>(random.below(i % 5 == 0 ? 1400 : 30));
+    Variations variations = random.variations(udp);
+    const uint64_t combinations = variations.combinations();
+    std::optional<Tuples> tuples;
+    if (enumerates(variations) && random.below(3) > 0) {
+      const uint64_t count = 1 + random.below(std::min<uint64_t>(combinations, 1U << 20));
+      tuples = Tuples{IndexSource::kGenerated, kIndexOrders[random.below(std::size(kIndexOrders))],
+                      count, nullptr, random.below(combinations - count + 1)};
+    }
+    const bool ends = enumerates(variations) && variations.order == Order::kRandom;
+    uint64_t frames = ends ? std::min<uint64_t>(combinations, 1ULL << 32) : 1ULL << 32;
+    if (tuples) frames = tuples->order == IndexOrder::kOnce ? tuples->count : kMax48 + 1;
+    Stream of_udp(udp, variations, kTag, tuples);
+    Stream of_tcp(tcp, variations, kTag, tuples);
+    std::vector<uint64_t> sequences(1 + random.below(kMaxBurst));
+    for (uint64_t& number : sequences) number = random.up_to_48_bits() % frames;
+    const uint64_t stamp_ns = random.up_to_48_bits();
+    const std::vector<Bytes> expected = of_udp.write(sequences, stamp_ns);
+    const std::vector<Bytes> written = of_tcp.write(sequences, stamp_ns);
+    const size_t tags = udp.vlan.bytes();
+    for (size_t k = 0; k < written.size(); ++k) {
+      const uint8_t* const frame = written[k].data() + tags;
+      const size_t size = written[k].size() - tags;
+      const net::Classified classified = net::classify(frame, size);
+      ASSERT_EQ(classified.kind, net::FrameKind::kTest);
+      EXPECT_TRUE(net::checksums_hold(frame, classified));
+      EXPECT_EQ(classified.tag->sequence(), sequences[k]);
+      EXPECT_EQ(classified.tag->stamp_ns(), stamp_ns);
+      net::Inspected found;
+      net::inspect(frame, {tcp.ttl, tcp.dscp}, found);
+      EXPECT_EQ(found.payload + found.ttl + found.dscp, 0U);
+      EXPECT_EQ(found.frames, 1U);
+
+      const auto segment = net::segment_in(frame, size);
+      ASSERT_TRUE(segment);
+      EXPECT_EQ(segment->flags, net::kTcpAck | net::kTcpPsh);
+      EXPECT_EQ(segment->stamp, net::tcp_stamp(stamp_ns));
+      uint64_t connection = sequences[k];
+      if (tuples && tuples->order != IndexOrder::kOnce) {
+        connection =
+            IndexDraw(tuples->order, tuples->count, tuples->source, variations.seed, kTag.stream)
+                .at(sequences[k]);
+      }
+      const uint32_t own = numbers.of(connection);
+      const uint32_t others = net::SequenceNumbers::answer_to(own);
+      const uint32_t from = 1 + (by_responder ? others : own);
+      EXPECT_EQ(segment->acknowledgment, 1 + (by_responder ? own : others));
+      EXPECT_LE(segment->sequence - from + segment->payload_bytes(), net::kTcpWindow);
+      EXPECT_EQ((segment->sequence - from) % 1460, 0U);
+      EXPECT_EQ((segment->sequence - from) / 1460, sequences[k] % 32);
       const size_t addresses = tags + 14 + (udp.ip_version == 4 ? 12 : 8);
       const size_t ports_end = tags + 14 + segment->ip_headers + 4;
       EXPECT_TRUE(std::equal(written[k].begin() + static_cast<long>(addresses),

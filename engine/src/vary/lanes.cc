@@ -281,6 +281,32 @@ void finish_segment(const Lanes& numbers, const Following& sequence,
   }
 }
 
+FOR_EACH_CPU
+void finish_data(const Lanes& sequences, const Lanes& connections, const DataNumbers& numbers,
+                 uint64_t base, const Lanes& sums, const Lanes& ports, Lanes& heads, Lanes& acks,
+                 Lanes& tag_high, uint32_t count) {
+  const uint32_t n = padded(count);
+  const uint64_t stamp_high = numbers.stamp_ns >> 32;
+  const uint32_t odd_shift = numbers.tag_is_odd ? 8 : 0;
+  const uint64_t burst_base = base + numbers.tcp_stamp + (numbers.stamp_ns << odd_shift);
+  const Following from = numbers.sequence;
+  const Following to = numbers.acknowledgment;
+  for (uint32_t i = 0; i < n; ++i) {
+    const uint64_t frame = sequences.lane[i];
+    const uint64_t number = connections.lane[i] & 0xffffffff;
+    const uint64_t within = frame % kWindowSegments * kSegmentBytes;
+    const uint64_t sent = (number * from.factor + from.first + within) & 0xffffffff;
+    const uint64_t acked = (number * to.factor + to.first) & 0xffffffff;
+    const uint64_t both = ports.lane[i] >> 32;
+    tag_high.lane[i] = net::byte_swap((frame << 16) | stamp_high);
+    heads.lane[i] = net::byte_swap(both << 32 | sent);
+    const uint64_t sum =
+        nearly_folded(burst_base + sums.lane[i] + both + sent + acked + (frame << odd_shift));
+    const uint64_t checksum = ~(sum + (sum >> 16)) & 0xffff;
+    acks.lane[i] = net::byte_swap(acked << 32 | checksum << 16);
+  }
+}
+
 namespace {
 
 // An entry's ports, source first in memory, as the UDP header's first words: destination first.

@@ -119,6 +119,21 @@ void finish_segment(const Lanes& numbers, const Following& sequence,
                     const Lanes& sums, const Lanes& ports, Lanes& heads, Lanes& acks,
                     uint32_t count);
 
+// The same of data that ends in the wire tag: what a segment carries lies in the window, wherever
+// its frame's number says. REQUIRES: as above, and of `finish`.
+struct DataNumbers {
+  Following sequence;
+  Following acknowledgment;
+  uint64_t stamp_ns = 0;
+  uint32_t tcp_stamp = 0;
+  bool tag_is_odd = false;
+};
+inline constexpr uint32_t kWindowSegments = 32;  // of kSegmentBytes, all in a window of 65,531
+inline constexpr uint32_t kSegmentBytes = 1460;
+void finish_data(const Lanes& sequences, const Lanes& connections, const DataNumbers& numbers,
+                 uint64_t base, const Lanes& sums, const Lanes& ports, Lanes& heads, Lanes& acks,
+                 Lanes& tag_high, uint32_t count);
+
 // Where a learned four-tuple goes, and what stands there when there is none.
 struct Learned {
   // IPv4: both addresses in the first. IPv6: two for the source, two for the destination.

@@ -108,6 +108,34 @@ Variations variations_of_other_fields(Random& random, const net::FrameLayout& la
 
 class LearnedStreams : public ::testing::TestWithParam<uint64_t> {};
 
+// The number of an entry is its connection's.
+TEST_P(LearnedStreams, OfTcpHaveTheNumbersOfTheirEntries) {
+  Random random(GetParam());
+  for (const int version : {4, 6}) {
+    net::FrameLayout layout = sample_layout(version, 200);
+    const net::SequenceNumbers numbers(random.up_to_48_bits());
+    layout.tcp = net::SegmentLayout{
+        .step = net::Step::kAck, .numbers = numbers, .is_data = true, .by_responder = true};
+    Known table(version, 50);
+    for (uint64_t index = 0; index < 50; ++index) {
+      table.add(index, random_connection(random, version));
+    }
+    const IndexDraw draw(IndexOrder::kRandom, 50, IndexSource::kLearned, 1, kTag.stream);
+    Stream stream(layout, {.seed = 1}, kTag, table.tuples(IndexOrder::kRandom, 50));
+    for (uint64_t sequence = 0; sequence < 200; ++sequence) {
+      const Bytes frame = stream.write_one(sequence);
+      const auto segment = net::segment_in(frame.data(), frame.size());
+      ASSERT_TRUE(segment);
+      EXPECT_TRUE(net::checksums_hold(frame.data(), *segment));
+      const uint64_t index = draw.at(sequence);
+      EXPECT_EQ(segment->acknowledgment, numbers.of(index) + 1);
+      const Bytes tuple = table.at(index)->bytes();
+      const auto destination_port = static_cast<long>(udp_offset(version) + 2);
+      EXPECT_TRUE(std::equal(tuple.end() - 4, tuple.end() - 2, frame.begin() + destination_port));
+    }
+  }
+}
+
 TEST_P(LearnedStreams, CarryWhatTheirSlowTwinCarries) {
   Random random(GetParam());
   for (int i = 0; i < 60; ++i) {

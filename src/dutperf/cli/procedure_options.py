@@ -183,6 +183,7 @@ FLAGS: dict[str, Flag] = {
     "stateful.dut_timeout_s": Flag("--dut-timeout", str, "S", _number),
     "stateful.table_size": Flag("--table-size", str, "N", _whole),
     "stateful.phase2_after_ms": Flag("--phase2-after", str, "MS", _whole),
+    "stateful.transport": Flag("--transport", Literal["udp", "tcp"], "PROTOCOL"),
     "stateful.responder_order": Flag("--responder-order", ResponderOrder, "ORDER"),
     "stateful.public_addresses": Flag("--public-addresses", str, "RANGE"),
     "traffic.ports.source": Flag("--source-ports", str, "PORTS"),

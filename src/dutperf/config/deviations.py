@@ -45,7 +45,7 @@ def of_frames(cell: Cell) -> list[Deviation]:
 
 def sizes_asked_for(cell: Cell) -> tuple[list[int], str]:
     """Frame sizes, and the RFC that lists them."""
-    extra = most_header_bytes(cell.traffic, cell.ip)
+    extra = most_header_bytes(cell.traffic, cell.ip, cell.phase2)
     return listed_sizes(cell_versions(cell), extra)
 
 
@@ -253,6 +253,10 @@ def _stateful(cell: Cell, stateful: Stateful) -> list[Deviation]:
         found.append(Deviation("RFC 9693 4.8", rule, "of one number", "SHOULD"))
     if not cell.phase2:
         return found
+    if stateful.transport == "tcp":
+        rule = "connections of UDP"
+        actual = "of TCP (RFC 8219 8): opened by SYN, used by data both ways"
+        found.append(Deviation("RFC 9693 4.7", rule, actual, "definition"))
     rate = stateful.phase1_rate
     if isinstance(rate, int) and cell.connection_cell is None:
         rule = "connections opened safely below the maximum rate, measured before"

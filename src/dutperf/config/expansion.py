@@ -478,7 +478,7 @@ def _sizes(
     mtu = largest_mtu(testbed, traffic, spec.direction)
     if traffic.imix:
         return [traffic.imix.frame_sizes(mtu, ipv6=6 in versions)]
-    extra = most_header_bytes(traffic, ip)
+    extra = most_header_bytes(traffic, ip, spec.stateful)
     if spec.size_range:
         least, most = spec.size_range
         fit = standard_sizes(mtu, versions, extra).fit

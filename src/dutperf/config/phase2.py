@@ -65,7 +65,15 @@ def timing_at(cell: Cell, stateful: Stateful, rate_fps: int) -> Timing:
     frames = phase1_frames(stateful.connections, share.numerator, share.denominator)
     phase1_ms = -(-1000 * frames // rate_fps)
     start_ms = stateful.phase2_after_ms or phase1_ms + 2 * stateful.timeout_ms
-    needed_s = start_ms / 1000 + cell.spec.trial_duration_s + cell.spec.residual_wait_s
+    if stateful.transport == "tcp":  # opened by SYNs before
+        start_ms_of_syns = phase1_ms + stateful.timeout_ms
+    else:
+        start_ms_of_syns = 0
+    needed_s = (
+        (start_ms_of_syns + start_ms) / 1000
+        + cell.spec.trial_duration_s
+        + cell.spec.residual_wait_s
+    )
     return Timing(frames, rate_fps, stateful.timeout_ms, start_ms, needed_s)
 
 

@@ -26,11 +26,11 @@ from dutperf.model.frames import (
 )
 from dutperf.model.procedure_keys import Direction
 from dutperf.model.specs import ProcedureSpec
-from dutperf.model.stateful_keys import ConnectionKeys
+from dutperf.model.stateful_keys import ConnectionKeys, Phase2Keys, Stateful
 from dutperf.model.traffic import Traffic
 from dutperf.protocol.base import PREAMBLE_AND_GAP_BYTES, IpVersion, Side, header_bytes
 from dutperf.protocol.stream_messages import minimum_frame_size
-from dutperf.protocol.trial_messages import ConnectionBegin
+from dutperf.protocol.trial_messages import DATA_LONGER_BYTES, ConnectionBegin
 
 HEADER_DIFFERENCE_BYTES = 20
 _SYN_LONGER_BYTES = 10
@@ -83,9 +83,19 @@ def syn_size(versions: set[IpVersion]) -> int:
     return smallest_size(versions) + _SYN_LONGER_BYTES
 
 
-def most_header_bytes(traffic: Traffic, ip: IpVersions) -> int:
-    """What options or extension headers take of a frame, on either side."""
-    return max(traffic.header_bytes(version_of(ip, side)) for side in _SIDES)
+def most_header_bytes(
+    traffic: Traffic,
+    ip: IpVersions,
+    connections: ConnectionKeys | Stateful | None = None,
+) -> int:
+    """What a frame has more than IP and UDP: options or extension headers, or TCP's."""
+    most = max(traffic.header_bytes(version_of(ip, side)) for side in _SIDES)
+    if (
+        isinstance(connections, Phase2Keys | Stateful)
+        and connections.transport == "tcp"
+    ):
+        return most + DATA_LONGER_BYTES
+    return most
 
 
 def mean_frame_size(cell: Cell, side: Side) -> Fraction:
@@ -226,7 +236,8 @@ def given_sizes(
         return given
     least = {
         each: smallest_size(
-            frame_versions(each, traffic), most_header_bytes(traffic, each)
+            frame_versions(each, traffic),
+            most_header_bytes(traffic, each, spec.stateful),
         )
         for each in default_versions(testbed, spec.stateful)
     }
@@ -238,7 +249,8 @@ def _too_small(
     spec: ProcedureSpec, traffic: Traffic, ip: IpVersions, testbed: Testbed
 ) -> Iterator[str]:
     kept = given_sizes(spec, traffic, ip, testbed)
-    least = smallest_size(frame_versions(ip, traffic), most_header_bytes(traffic, ip))
+    extra = most_header_bytes(traffic, ip, spec.stateful)
+    least = smallest_size(frame_versions(ip, traffic), extra)
     lacking = [s for s in spec.frame_size if isinstance(s, int) and s not in kept]
     if lacking:
         names = _names(frame_versions(ip, traffic))
@@ -408,11 +420,13 @@ def check_sizes(testbed: Testbed, cell: Cell) -> None:
     """
     keys = ("traffic", "imix") if cell.imix else ("frame_size",)
     versions = cell_versions(cell)
-    extra = most_header_bytes(cell.traffic, cell.ip)
+    extra = most_header_bytes(cell.traffic, cell.ip, cell.phase2)
     least = smallest_size(versions, extra)
     if min(cell.frame_sizes) < least:
-        key = _key_of_headers(cell.traffic, extra)
-        beside = f" and {extra} bytes of traffic.{key}" if extra else ""
+        of_tcp = cell.phase2 is not None and cell.phase2.transport == "tcp"
+        key = f"traffic.{_key_of_headers(cell.traffic, extra)}"
+        key = "TCP beside UDP's 8" if of_tcp else key
+        beside = f" and {extra} bytes of {key}" if extra else ""
         fits = versions != {4} and min(cell.frame_sizes) >= smallest_size({4}, extra)
         for_ipv4 = f"; {min(cell.frame_sizes)}-byte frames need IPv4: ip: [4] (--ip 4)"
         for_ipv4 = for_ipv4 if fits else ""

@@ -59,6 +59,7 @@ PortRange = Annotated[str, AfterValidator(_check_range)]
 AddressRange = Annotated[str, AfterValidator(_check_addresses)]
 Order = Literal["random", "increasing", "decreasing"]
 ResponderOrder = Literal["random", "increasing", "decreasing", "first"]
+Transport = Literal["udp", "tcp"]
 
 
 def bounds(text: str) -> tuple[int, int]:
@@ -188,6 +189,10 @@ class Phase2Keys(ConnectionKeys):
         description="from the start of phase 1 to that of phase 2 (D); default: phase "
         "1 and twice the wait for late frames",
     )
+    transport: Transport = Field(
+        default="udp",
+        description="tcp: data, both ways, on connections that SYNs have opened",
+    )
     responder_order: ResponderOrder = Field(
         default="random",
         description="in which order the responder takes the connections; first: the "
@@ -316,6 +321,7 @@ class Stateful(_Enumeration):
     phase1_rate: int | str | None = None
     phase2_after_ms: int | None = None
     responder_order: ResponderOrder = "random"
+    transport: Transport = "udp"
     is_opened_before: bool = False
     """What is looked for is how fast connections are used."""
     # Of traffic.addresses and the testbed, where they are told.

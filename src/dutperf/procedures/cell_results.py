@@ -172,6 +172,8 @@ def _phases(cell: Cell) -> Parameters:
         "needed_dut_timeout_s": round(timing.dut_timeout_s, 3),
         "responder_order": stateful.responder_order,
     }
+    if stateful.transport != "udp":
+        found["transport"] = stateful.transport
     if cell.connection_cell:
         found["phase1_rate_of"] = cell.connection_cell
     return found

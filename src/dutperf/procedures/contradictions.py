@@ -23,7 +23,7 @@ from dutperf.search import Resolution
 
 _OPENED = {
     *("initiator", "connections", "order", "responder_order", "table_size"),
-    *("source_ports", "destination_ports", "public_addresses"),
+    *("source_ports", "destination_ports", "public_addresses", "transport"),
     *("source_addresses", "destination_addresses"),
 }
 """What two results on connections must agree in."""

@@ -76,7 +76,8 @@ def try_first_frames(runner: DeviceTrials, cell: Cell, most_fps: int) -> list[Re
 
 def _forwards_small(runner: DeviceTrials, cell: Cell, most_fps: int) -> bool:
     """Whether frames arrive that no link is too narrow for."""
-    least = smallest_size(cell_versions(cell), most_header_bytes(cell.traffic, cell.ip))
+    extra = most_header_bytes(cell.traffic, cell.ip, cell.phase2)
+    least = smallest_size(cell_versions(cell), extra)
     small = cell.model_copy(update={"frame_sizes": [least]})
     result = _sent(runner, small, min(RATE_FPS, most_fps))
     return all(map(_received, result.directions))

@@ -416,6 +416,11 @@ class PortReport(NamedPort):
     )
     stale: Count = Field(description="frames of an earlier trial")
     misdirected: Count = Field(description="frames that belong to another port")
+    untranslated: Count = Field(
+        default=0,
+        description="data of TCP connections with the initiator's own address, which "
+        "the device should have translated: it did not arrive",
+    )
     corrupt: Count = Field(
         description="test frames that arrived damaged; also truncated ones of which "
         "nobody can tell whose they are"

@@ -9,7 +9,11 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from dutperf.protocol.base import Count, Mac, Message, Nanoseconds, Side, Wait
-from dutperf.protocol.stream_messages import MAX_FRAMES, DirectionRequest
+from dutperf.protocol.stream_messages import (
+    MAX_FRAMES,
+    DirectionRequest,
+    minimum_frame_size,
+)
 from dutperf.protocol.stream_parts import MAX_SURVIVAL_BLOCKS, Learn
 
 # Frames beside a trial's streams: routing updates and management queries.
@@ -187,6 +191,24 @@ class Tcp(Message):
         return self
 
 
+class TcpData(Message):
+    """The trial's foreground is data on TCP connections that another trial has opened.
+
+    What has learned four-tuples is of their responder, all else of their initiator.
+    Each frame is a segment with the tag at its end, somewhere in the window that the
+    other end has offered; nobody acknowledges it.
+    """
+
+    opened_by: Annotated[int, Field(ge=1, le=65535)] = Field(
+        description="id of the trial that did"
+    )
+    translated: bool = Field(default=False, description="as of tcp")
+
+
+DATA_LONGER_BYTES = 24
+"""TCP with timestamps has 32 bytes, UDP 8."""
+
+
 class TrialRequest(Message):
     """One complete trial (RFC 2544 23)."""
 
@@ -220,6 +242,9 @@ class TrialRequest(Message):
         description="end sending once more frames than are tolerated seem to be lost",
     )
     tcp: Tcp | None = Field(default=None, description="null: frames are of UDP")
+    tcp_data: TcpData | None = Field(
+        default=None, description="null: the foreground is of UDP, or of tcp"
+    )
     record: Record = Record()
     learn: Learn | None = None
     announcements: Annotated[
@@ -237,6 +262,24 @@ class TrialRequest(Message):
         ids = [s.id for d in self.directions for s in d.streams]
         if len(set(names)) != len(names) or len(set(ids)) != len(ids):
             raise ValueError("direction names and stream ids must each be different")
+        return self
+
+    @model_validator(mode="after")
+    def _data_fits(self) -> TrialRequest:
+        if self.tcp_data is None:
+            return self
+        if self.tcp:
+            raise ValueError(
+                "tcp_data does not go with tcp, which has its own segments"
+            )
+        for direction in self.directions:
+            stream = direction.streams[0]
+            least = minimum_frame_size(stream.ip_version) + DATA_LONGER_BYTES
+            if stream.extra_bytes or min(stream.frame_sizes) < least:
+                raise ValueError(
+                    f"tcp_data: the smallest IPv{stream.ip_version} frame with room "
+                    f"for the tag is {least}, without options or extension headers"
+                )
         return self
 
     def frames(self, direction: DirectionRequest) -> int:

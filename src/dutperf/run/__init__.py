@@ -209,9 +209,11 @@ class Replay:
 
 
 def opens(request: TrialRequest) -> bool:
-    """Whether it is phase 1 of a stateful test."""
+    """Whether it is phase 1 of a stateful test; of TCP, the trial that opens."""
     if request.tcp:
         return request.tcp.begin == "syn"
+    if request.tcp_data:
+        return False
     return request.learn is not None and not request.learn.keep
 
 

@@ -451,7 +451,7 @@ class FakeEngine:
             traffic.get(True),
             self._table,
             learns=bool(learn),
-            opens=trial.tcp is None or trial.tcp.begin == "syn",
+            opens=trial.tcp.begin == "syn" if trial.tcp else trial.tcp_data is None,
         )
         return {names[kind]: found[kind] for kind in names}
 

@@ -194,11 +194,15 @@ bool reference_whole(const Bytes& frame, int ip_version, size_t ip_bytes, size_t
   const size_t udp = ip_end + extra_bytes;
   const size_t end = 14 + ip_bytes;
   if (ip_version == 4 && reference_sum(Bytes(at(14), at(udp))) != 0xffff) return false;
-  if (number(udp + 4) != end - udp) return false;
-  if (number(udp + 6) == 0) return ip_version == 4;
+  const uint8_t protocol = frame[ip_version == 4 ? 23 : 20];
+  if (protocol != 6) {
+    if (number(udp + 4) != end - udp) return false;
+    if (number(udp + 6) == 0) return ip_version == 4;
+  }
   const size_t addresses_bytes = ip_version == 4 ? 8 : 32;
   Bytes covered(at(ip_end - addresses_bytes), at(ip_end));
-  covered.insert(covered.end(), {0, 17, frame[udp + 4], frame[udp + 5]});
+  put(covered, protocol == 6 ? 6 : 17, 2);
+  put(covered, end - udp, 2);
   covered.insert(covered.end(), at(udp), at(end));
   return reference_sum(covered) == 0xffff;
 }
@@ -238,10 +242,11 @@ FrameLayout sample_layout(int ip_version, uint32_t frame_size) {
   return layout;
 }
 
-Bytes segment_of(FrameLayout layout, const SegmentLayout& segment) {
-  layout.tcp = segment;
-  layout.frame_size = segment_frame_size(layout.ip_version, segment);
-  const FrameTemplate made(layout, {});
+namespace {
+
+Bytes numbered(const FrameLayout& layout, const TagIdentity& tag) {
+  const SegmentLayout& segment = *layout.tcp;
+  const FrameTemplate made(layout, tag);
   Bytes frame = made.bytes();
   auto* const tcp = reinterpret_cast<TcpHeader*>(frame.data() + made.udp_offset());
   const uint32_t number = segment.numbers.of(0);
@@ -254,6 +259,16 @@ Bytes segment_of(FrameLayout layout, const SegmentLayout& segment) {
                                  frame.data() + made.udp_offset(), bytes));
   return frame;
 }
+
+}  // namespace
+
+Bytes segment_of(FrameLayout layout, const SegmentLayout& segment) {
+  layout.tcp = segment;
+  layout.frame_size = segment_frame_size(layout.ip_version, segment);
+  return numbered(layout, {});
+}
+
+Bytes data_of(const FrameLayout& layout, const TagIdentity& tag) { return numbered(layout, tag); }
 
 size_t udp_offset(int ip_version) { return ip_version == 4 ? 34 : 54; }
 

@@ -20,9 +20,9 @@ uint16_t reference_sum(const Bytes& bytes);
 // A frame without FCS whose UDP payload is `payload`; layout.frame_size is not looked at.
 Bytes reference_frame(const FrameLayout& layout, const Bytes& payload);
 
-// Both checksums and the length of UDP of a frame whose IP packet has `ip_bytes`, read byte after
-// byte; `extra_bytes` of options or extension headers stand before UDP. REQUIRES: the IP packet
-// lies in the frame, with its UDP header.
+// Both checksums, and the length of UDP, of a frame whose IP packet has `ip_bytes`, read byte after
+// byte; `extra_bytes` of options or extension headers stand before UDP or TCP. REQUIRES: the IP
+// packet lies in the frame, with that header.
 bool reference_whole(const Bytes& frame, int ip_version, size_t ip_bytes, size_t extra_bytes = 0);
 
 // 00 01 02 ... as RFC 2544 C.2.6.4 has it, as much as a frame of layout.frame_size carries.
@@ -37,6 +37,9 @@ Bytes tagged_frame(const FrameLayout& layout, uint64_t sequence = 5);
 
 // A segment of connection 0, of whatever size that has; sent at 0 ns.
 Bytes segment_of(FrameLayout layout, const SegmentLayout& segment);
+
+// Data of connection 0 with the tag of the stream's first frame. REQUIRES: layout.tcp is of data.
+Bytes data_of(const FrameLayout& layout, const TagIdentity& tag);
 
 // One pair of addresses of the benchmarking ranges, version and size as given.
 FrameLayout sample_layout(int ip_version, uint32_t frame_size);

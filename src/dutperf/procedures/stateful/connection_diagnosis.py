@@ -144,6 +144,13 @@ def forgotten_reasons(
     table = record.result.table
     if elsewhere := unexpected_reasons(record, stateful):
         return elsewhere
+    untranslated = sum(port.untranslated for port in record.result.ports)
+    if untranslated:
+        told = (
+            f"{untranslated:,} segments came with the initiator's own address: the "
+            "device does not know their connections any more"
+        )
+        return [_expired(told, stateful, timing)]
     if table is None or not table.changed:
         return []
     told = f"{table.changed:,} times a connection was opened anew in phase 2"

@@ -22,7 +22,7 @@ from functools import partial
 from typing import Any, NamedTuple, NoReturn
 
 from dutperf.config.phase2 import Timing, phase1_frames
-from dutperf.config.sizes import LONGER_THAN_SYN_BYTES
+from dutperf.config.sizes import LONGER_THAN_SYN_BYTES, syn_size
 from dutperf.model.cell import Cell
 from dutperf.model.frames import version_of
 from dutperf.model.stateful_keys import Stateful, bounds
@@ -51,7 +51,7 @@ from dutperf.protocol.result_messages import (
     Verdict,
     VerdictKind,
 )
-from dutperf.protocol.trial_messages import MAX_SERIES, Record, TrialRequest
+from dutperf.protocol.trial_messages import MAX_SERIES, Record, Tcp, TrialRequest
 from dutperf.results.trial_record import TrialRecord
 from dutperf.results.units import about
 from dutperf.search import Outcome, Resolution
@@ -64,6 +64,9 @@ from dutperf.standards import Deviation
 #              order, the responder those that it learned, and goes on learning
 # validation   the responder sends one frame back for each; frame k is connection k
 # use          of TCP in its place: the initiator sends its next segment on each
+#
+# Of TCP a trial of SYNs opens before phase 1, whose frames are then data as those of
+# phase 2 are: what a gateway has made of the four-tuples is learned from that.
 
 
 SURVIVAL_BLOCKS = 256
@@ -72,10 +75,32 @@ _ADDRESSES = ("src_ip", "dst_ip")
 _TUPLE = {"src_port", "dst_port", *_ADDRESSES}
 
 
-def phase1(request: TrialRequest, cell: Cell, stateful: Stateful) -> TrialRequest:
-    """``request``, which the initiator alone sends, as one that opens connections."""
+def opening(request: TrialRequest, cell: Cell, stateful: Stateful) -> TrialRequest:
+    """``request``, which the initiator alone sends, as one that opens, by SYNs."""
+    data, stream = _one_direction(request)
+    data["directions"][0] |= {"streams": [stream], "mix": None}
+    data["tcp"] = Tcp(until="opened").model_dump()
+    stream["frame_sizes"] = [syn_size({stream["ip_version"]})]
+    responder = version_of(cell.ip, stateful.responder)
+    stream["received_frame_sizes"] = [syn_size({responder})]
+    return phase1(TrialRequest.model_validate(data), cell, stateful)
+
+
+def phase1(
+    request: TrialRequest,
+    cell: Cell,
+    stateful: Stateful,
+    opened_by: int | None = None,
+) -> TrialRequest:
+    """``request``, which the initiator alone sends, as one that opens connections.
+
+    Or sends data on each that a trial has opened, of which it is told the id.
+    """
     data, stream = _one_direction(request)
     _enumerate(stream, stateful)
+    if opened_by is not None:
+        data["tcp_data"] = _on_tcp(stateful, opened_by)
+        data["settle_ns"] = 0  # the device knows the tester by now
     if request.tcp is None:
         data["learn"] = _learn(cell, stateful)
     else:
@@ -86,10 +111,15 @@ def phase1(request: TrialRequest, cell: Cell, stateful: Stateful) -> TrialReques
 
 
 def phase2(
-    request: TrialRequest, cell: Cell, stateful: Stateful, timing: Timing
+    request: TrialRequest,
+    cell: Cell,
+    stateful: Stateful,
+    timing: Timing,
+    opened_by: int | None = None,
 ) -> TrialRequest:
     """``request`` as one on open connections; what the initiator sends is learned."""
     data = request.model_dump()
+    data["tcp_data"] = _on_tcp(stateful, opened_by)
     for direction in data["directions"]:
         stream = direction["streams"][0]
         if direction["name"] == stateful.direction:
@@ -118,14 +148,28 @@ def use(
     return _timed(data, stateful)
 
 
-def validation(request: TrialRequest, stateful: Stateful) -> TrialRequest:
+def validation(
+    request: TrialRequest, stateful: Stateful, opened_by: int | None = None
+) -> TrialRequest:
     """``request``, which the responder alone sends, as a frame for each connection."""
     data, stream = _one_direction(request)
+    data["tcp_data"] = _on_tcp(stateful, opened_by)
     data["directions"][0] |= {"streams": [stream], "mix": None}
     _answer(stream, stateful, "increasing")
     data["settle_ns"] = 0  # the device knows the tester from phase 1
     data |= {"frame_timeout_ns": None, "loss_tolerance_ppb": 0}
     return _timed(data, stateful)
+
+
+def opened_by(request: TrialRequest) -> int | None:
+    """The id of the trial that has opened the TCP connections of ``request``'s data."""
+    return request.tcp_data.opened_by if request.tcp_data else None
+
+
+def _on_tcp(stateful: Stateful, opened_by: int | None) -> dict[str, Any] | None:
+    if opened_by is None:
+        return None
+    return {"opened_by": opened_by, "translated": stateful.translates}
 
 
 def _one_direction(request: TrialRequest) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -27,8 +27,15 @@ from dutperf.procedures.stateful.connection_diagnosis import (
     forgotten_reasons,
     lost_answers,
     phase1_reasons,
+    unexpected_reasons,
 )
-from dutperf.procedures.stateful.establishing import phase1, phase2, validation
+from dutperf.procedures.stateful.establishing import (
+    opened_by,
+    opening,
+    phase1,
+    phase2,
+    validation,
+)
 from dutperf.procedures.trials import Ask, DeviceTrials, Trials
 from dutperf.protocol.result_messages import Reason, Verdict
 from dutperf.protocol.trial_messages import TrialRequest
@@ -88,16 +95,20 @@ class PhasedTrials:
 
     def _once(self, ask: Ask) -> TrialRecord | None:
         """None: the run ended between the trial and the check that it needs."""
-        opening = self._runner.opened(lambda: self._phase1(ask))
-        reasons = phase1_reasons(opening, self._stateful, self._timing)
+        first = self._runner.opened(lambda: self._phase1(ask))
+        reasons = phase1_reasons(first, self._stateful, self._timing)
         if reasons:
             self._failures += 1
             failed = {"load_fps": ask.rate_fps, "attempt": self._failures}
-            return _invalid(opening.model_copy(update=failed), reasons)
+            return _invalid(first.model_copy(update=failed), reasons)
         self._failures = 0
-        self._counting.compare(opening, self._stateful)
+        self._counting.compare(first, self._stateful)
         on_connections = partial(
-            phase2, cell=ask.cell, stateful=self._stateful, timing=self._timing
+            phase2,
+            cell=ask.cell,
+            stateful=self._stateful,
+            timing=self._timing,
+            opened_by=opened_by(first.request),
         )
 
         def shape(request: TrialRequest) -> TrialRequest:
@@ -112,16 +123,29 @@ class PhasedTrials:
         return _invalid(record, missing) if missing else record
 
     def _phase1(self, ask: Ask) -> TrialRecord:
-        return self._runner.run(
-            Ask(
-                _only(ask.cell, self._stateful.direction),
-                self._timing.rate_fps,
-                repeat=ask.repeat,
-                shape=partial(phase1, cell=ask.cell, stateful=self._stateful),
-                afterwards=self._counting.ask,
-                role="phase1",
-            )
+        asked = Ask(
+            _only(ask.cell, self._stateful.direction),
+            self._timing.rate_fps,
+            repeat=ask.repeat,
+            shape=partial(phase1, cell=ask.cell, stateful=self._stateful),
+            afterwards=self._counting.ask,
+            role="phase1",
         )
+        if self._stateful.transport == "udp":
+            return self._runner.run(asked)
+        syns = partial(opening, cell=ask.cell, stateful=self._stateful)
+        asks = replace(asked, shape=syns, afterwards=None)
+        opened = self._runner.opened(lambda: self._runner.run(asks))
+        passed = opened.result.verdict.kind == "pass"
+        if not passed or unexpected_reasons(opened, self._stateful):
+            return opened
+        learns = partial(
+            phase1,
+            cell=ask.cell,
+            stateful=self._stateful,
+            opened_by=opened.request.trial_id,
+        )
+        return self._runner.run(replace(asked, shape=learns, continues=True))
 
     def _missing(self, cell: Cell, record: TrialRecord) -> list[Reason] | None:
         """Whether the device forgot what the trial needed; None: that is not known."""
@@ -152,7 +176,11 @@ class PhasedTrials:
                 _only(cell, self._stateful.responder_direction),
                 self._timing.rate_fps,
                 repeat=record.repeat,
-                shape=partial(validation, stateful=self._stateful),
+                shape=partial(
+                    validation,
+                    stateful=self._stateful,
+                    opened_by=opened_by(record.request),
+                ),
                 continues=True,
                 role="validation",
             )
