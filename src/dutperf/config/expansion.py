@@ -427,7 +427,8 @@ def _opened(spec: ProcedureSpec, stateful: Stateful | None) -> Iterator[str]:
     if stateful is None:
         return
     up_to = "upto" if isinstance(spec, CapacitySearchKeys) else ""
-    yield f"{up_to}{stateful.connections}connections"
+    kind = "" if stateful.transport == "udp" else stateful.transport
+    yield f"{up_to}{stateful.connections}{kind}connections"
     if stateful.alpha is not None and not up_to:
         yield "validated"
     if stateful.expiry:

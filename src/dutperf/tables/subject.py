@@ -219,7 +219,9 @@ class Subject:
         profile = f", {self.profile}" if self.profile else ""
         if self.connections is not None:
             up_to = "up to " if self.unit == "connections" else ""
-            profile += f", {up_to}{whole(self.connections)} connections"
+            is_tcp = self.opened is not None and self.opened.transport == "tcp"
+            kind = "TCP connections" if is_tcp else "connections"
+            profile += f", {up_to}{whole(self.connections)} {kind}"
             profile += ", validated" if self.validated and not up_to else ""
         return f"{self.versions}, {self.sizes}{profile}"
 
