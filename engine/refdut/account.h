@@ -86,6 +86,7 @@ struct OtherCounts {
   uint64_t copies = 0;  // that rules added
   uint64_t left = 0;    // the copies included
   uint64_t dropped_by_rule = 0;
+  uint64_t dropped_by_queue = 0;
   uint64_t dropped_too_big = 0;
   uint64_t incomplete = 0;
   PieceCounts pieces;

@@ -182,6 +182,7 @@ void parse_queues(ObjectReader& reader, Service& service) {
     if (reader.has("hash")) reader.refuse("hash", "needs more than one of queues to choose from");
     return;
   }
+  if (service.others) reader.refuse("others", "needs one queue: only test frames are spread");
   if (service.withhold) {
     reader.refuse("withhold", "needs one queue: a port's ring cannot be left in parts");
   }
@@ -203,6 +204,7 @@ Service parse_service(const Json& json, const std::string& where) {
   service.rate_fps = reader.number("rate_fps", 1, kMaxRateFps);
   service.queue_frames = reader.number("queue_frames", 0, kMaxQueueFrames);
   service.withhold = reader.flag_or("withhold", false);
+  service.others = reader.flag_or("others", false);
   parse_queues(reader, service);
   reader.finish();
   return service;

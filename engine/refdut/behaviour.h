@@ -81,6 +81,7 @@ struct Service {
   bool withhold = false;
   uint32_t queues = 1;
   RssFields hash = RssFields::kAddresses;
+  bool others = false;  // IP packets that are no test frames, too
 };
 
 // Nothing leaves in [at, at + length) since the trial's first frame.

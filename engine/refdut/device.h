@@ -99,6 +99,7 @@ class Device {
           {"other_frames", others.seen},
           {"other_dropped", other_dropped_[d]},
           {"other_dropped_by_rule", others.dropped_by_rule},
+          {"other_dropped_by_queue", others.dropped_by_queue},
           {"other_dropped_too_big", others.dropped_too_big},
           {"other_incomplete", others.incomplete},
           {"other_copies", others.copies},
@@ -172,7 +173,7 @@ class Device {
           drop(direction, way, frame, classified, now_ns, LossCause::kRouting);
           return;
       }
-      if (gateway_ && !translate(direction, frame, now_ns)) {
+      if (gateway_ && !translate(direction, way, frame, now_ns)) {
         drop(direction, way, frame, classified, now_ns, LossCause::kNat);
         return;
       }
@@ -266,13 +267,25 @@ class Device {
   }
 
   // False when the frame goes no further.
-  bool translate(Direction direction, Frame frame, uint64_t now_ns) {
+  bool translate(Direction direction, Way way, Frame frame, uint64_t now_ns) {
     const auto decision = gateway_->decide(direction, io_.bytes(frame), io_.size(frame), now_ns);
-    if (decision.kind != Gateway::Decision::Kind::kTranslate) {
-      return decision.kind == Gateway::Decision::Kind::kPass;
+    switch (decision.kind) {
+      case Gateway::Decision::Kind::kPass: return true;
+      case Gateway::Decision::Kind::kDrop: return false;
+      case Gateway::Decision::Kind::kRefuse:
+        refuse(direction, way, frame, decision.flow, now_ns);
+        return false;
+      case Gateway::Decision::Kind::kTranslate: break;
     }
     io_.set_size(frame, translated_size(decision.flow, decision.other.version));
     return refdut::translate(decision.flow, decision.other, io_.bytes(frame));
+  }
+
+  // Tells who sent the frame, as a frame of its own.
+  void refuse(Direction direction, Way way, Frame frame, const Flow& flow, uint64_t now_ns) {
+    const size_t port = port_index(direction, way.in);
+    if (!router_->refuse(port, gateway_->refusal(), flow, io_.bytes(frame))) return;
+    if (const Frame reply = io_.blank(); reply != Frame{}) answer(direction, way, reply, now_ns);
   }
 
   // Likewise, for a border relay of MAP-T.
@@ -302,7 +315,7 @@ class Device {
     }
   }
 
-  // The reply takes the buffer of the question and leaves where that came in.
+  // The reply takes this buffer, mostly of the question, and leaves where that came in.
   void answer(Direction direction, Way way, Frame frame, uint64_t now_ns) {
     std::memcpy(io_.bytes(frame), router_->reply(), router_->reply_bytes());
     io_.set_size(frame, router_->reply_bytes());

@@ -94,8 +94,8 @@ class TheDevice : public ::testing::Test {
     const Json json = device_.report()["device"]["forward"];
     const auto count = [&](const char* key) { return json[key].get<uint64_t>(); };
     EXPECT_EQ(count("other_frames") + count("other_copies"),
-              count("other_left") + count("other_dropped_by_rule") + count("other_failed") +
-                  count("held"));
+              count("other_left") + count("other_dropped_by_rule") +
+                  count("other_dropped_by_queue") + count("other_failed") + count("held"));
     return json;
   }
 
@@ -442,6 +442,19 @@ TEST_F(TheDevice, LeavesOtherPacketsAloneUnlessARuleIsAboutThem) {
   EXPECT_EQ(strangers_left(), (std::vector<int>{0, 1, 2, 3, 4}));
   EXPECT_EQ(others()["other_dropped_by_rule"], 0);
   EXPECT_EQ(others()["other_left"], 5);
+}
+
+TEST_F(TheDevice, ServesOtherPacketsWhereThatIsSaid) {
+  configure(R"({"forward": {"service": {"rate_fps": 250000, "queue_frames": 1, "others": true}}})");
+  send_strangers(9);
+  wait(10'000);
+  // One each 4 us, one more may wait: of those that come each 1 us it takes 0, 1, 4 and 8.
+  EXPECT_EQ(strangers_left(), (std::vector<int>{0, 1, 4, 8}));
+  EXPECT_EQ(others()["other_dropped_by_queue"], 5);
+  send(1);
+  EXPECT_THROW(configure(R"({"forward": {"service": {"rate_fps": 1, "queue_frames": 0,
+                             "queues": 2, "hash": "addresses", "others": true}}})"),
+               control::ProtocolError);
 }
 
 TEST_F(TheDevice, DoesToOtherPacketsWhatRulesForThemSay) {

@@ -50,9 +50,9 @@ Gateway::Decision Gateway::from_inside(const Flow& flow, uint64_t now_ns) {
   auto number = numbers_.find(flow.source);
   if (number == numbers_.end() && inside_of_.size() == settings_.public_endpoints()) {
     ++no_public_endpoint_;
-    return {Decision::Kind::kDrop, {}, {}};
+    return no_connection(flow);
   }
-  if (!know(connection, flow.may_open, now_ns)) return {Decision::Kind::kDrop, {}, {}};
+  if (!know(connection, flow.may_open, now_ns)) return no_connection(flow);
   if (number == numbers_.end()) {
     const auto room = [this] { return std::pair(numbers_.bucket_count(), inside_of_.capacity()); };
     const auto before = room();
@@ -77,6 +77,13 @@ Gateway::Decision Gateway::from_outside(const Flow& flow, uint64_t now_ns) {
   }
   const Flow other{settings_.inside_version(), inside_form(flow.source), inside_of_[number], 0};
   return {Decision::Kind::kTranslate, flow, other};
+}
+
+Gateway::Decision Gateway::no_connection(const Flow& flow) const {
+  const bool is_told = settings_.refusal == Refusal::kIcmp ||
+                       (settings_.refusal == Refusal::kReset && flow.protocol == Protocol::kTcp);
+  const bool is_refused = is_told && flow.may_open;
+  return {is_refused ? Decision::Kind::kRefuse : Decision::Kind::kDrop, flow, {}};
 }
 
 // Whether the connection's frame goes on: known before, or known or forgotten now.

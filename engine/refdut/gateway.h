@@ -27,6 +27,7 @@ class Gateway {
       kPass,       // not ours: forwarded as it is
       kTranslate,  // `flow` becomes `other`
       kDrop,
+      kRefuse,  // dropped, and who sent `flow` is told so
     };
     Kind kind = Kind::kPass;
     Flow flow;
@@ -46,10 +47,12 @@ class Gateway {
   bool removing() const { return removing_; }
 
   Json report(uint64_t now_ns);
+  Refusal refusal() const { return settings_.refusal; }
 
  private:
   Decision from_inside(const Flow& flow, uint64_t now_ns);
   Decision from_outside(const Flow& flow, uint64_t now_ns);
+  Decision no_connection(const Flow& flow) const;
   bool know(const Connection& connection, bool may_open, uint64_t now_ns);
   bool is_for_us(const Flow& flow) const;
   // How the outside sees a remote end, and the other way round.

@@ -196,6 +196,91 @@ TEST_F(TheGateway, OpensATcpConnectionByItsSynAlone) {
   EXPECT_EQ(nat()["connections"], 2);
 }
 
+// One place, taken: what the host gets back whose SYN, and whose datagram, finds none.
+class TheRefusal : public TheGateway {
+ protected:
+  std::vector<Bytes> of(const std::string& refusal, const std::string& keys, const Ends& first,
+                        const Ends& second) {
+    configure(R"({"refusal": ")" + refusal + R"(", "table": {"entries": 1}, )" + keys + "}");
+    EXPECT_TRUE(passes(0, first));
+    io_.left[0].clear();
+    FrameLayout layout = layout_of(second);
+    layout.src_mac = kTester[0];
+    layout.dst_mac = kOwn[0];
+    io_.arriving[0].push_back(
+        net::testing::segment_of(layout, {.numbers = net::SequenceNumbers(1)}));
+    io_.left[1].clear();
+    device_.step();
+    io_.clock_ns += 1000;
+    EXPECT_FALSE(passes(0, second));  // of UDP
+    device_.step();
+    EXPECT_EQ(nat()["refused"], 2);
+    EXPECT_TRUE(io_.left[1].empty());
+    EXPECT_EQ(io_.owned(), 0U);
+    std::vector<Bytes> answers;
+    for (const auto& departure : io_.left[0]) answers.push_back(departure.bytes);
+    return answers;
+  }
+  std::vector<Bytes> of_ipv4(const std::string& refusal) {
+    return of(refusal, R"("kind": "nat44", "public": {"first_address": "198.19.0.1"})", inside(1),
+              inside(2));
+  }
+  std::vector<Bytes> of_ipv6(const std::string& refusal) {
+    return of(refusal, R"("kind": "nat66", "public": {"first_address": "2001:2:0:8000::9"})",
+              {"2001:2::2", 1, "2001:2:0:8000::2", 80}, {"2001:2::2", 2, "2001:2:0:8000::2", 80});
+  }
+};
+
+TEST_F(TheRefusal, IsSilenceUnlessItIsSaid) { EXPECT_TRUE(of_ipv4("silence").empty()); }
+
+TEST_F(TheRefusal, ResetsASynAndNoDatagram) {
+  for (const auto& answers : {of_ipv4("reset"), of_ipv6("reset")}) {
+    ASSERT_EQ(answers.size(), 1U);
+    const uint8_t* const frame = answers[0].data();
+    EXPECT_EQ(std::memcmp(frame, kTester[0].bytes.data(), 6), 0);
+    EXPECT_EQ(std::memcmp(frame + 6, kOwn[0].bytes.data(), 6), 0);
+    const auto segment = net::segment_in(frame, answers[0].size());
+    ASSERT_TRUE(segment);
+    EXPECT_TRUE(net::checksums_hold(frame, *segment));
+    EXPECT_EQ(segment->flags, net::kTcpRst | net::kTcpAck);
+    EXPECT_EQ(segment->acknowledgment, net::SequenceNumbers(1).of(0) + 1);
+    const auto flow = read_flow(frame, answers[0].size());
+    ASSERT_TRUE(flow);
+    EXPECT_EQ(flow->source.port, 80);
+    EXPECT_EQ(flow->destination.port, 2);
+  }
+}
+
+TEST_F(TheRefusal, QuotesInIcmpWhatIsProhibited) {
+  const auto of_4 = of_ipv4("icmp");
+  const auto of_6 = of_ipv6("icmp");
+  ASSERT_EQ(of_4.size(), 2U);
+  ASSERT_EQ(of_6.size(), 2U);
+  const auto kind = [](const Bytes& frame, size_t headers) {
+    const auto classified = net::classify(frame.data(), frame.size());
+    EXPECT_EQ(classified.kind, net::FrameKind::kIcmp);
+    EXPECT_EQ(classified.ip_headers, headers);
+    const uint8_t* const icmp = frame.data() + 14 + headers;
+    return std::pair{icmp[0], icmp[1]};
+  };
+  for (const Bytes& frame : of_4) {
+    EXPECT_EQ(kind(frame, 20), (std::pair<uint8_t, uint8_t>{3, 13}));
+    const auto* const header = reinterpret_cast<const net::Ipv4Header*>(frame.data() + 14);
+    EXPECT_EQ(std::memcmp(header->src, IpAddress::parse("10.0.0.1")->bytes.data(), 4), 0);
+    EXPECT_EQ(std::memcmp(header->dst, IpAddress::parse("10.0.0.2")->bytes.data(), 4), 0);
+    EXPECT_EQ(net::fold(net::sum_words(frame.data() + 14, 20)), 0xffff);
+    EXPECT_EQ(net::fold(net::sum_words(frame.data() + 34, header->total_length - 20)), 0xffff);
+    EXPECT_EQ(frame[42], 0x45) << "the packet that is prohibited";
+  }
+  for (const Bytes& frame : of_6) {
+    EXPECT_EQ(kind(frame, 40), (std::pair<uint8_t, uint8_t>{1, 1}));
+    const auto* const header = reinterpret_cast<const net::Ipv6Header*>(frame.data() + 14);
+    const uint64_t pseudo = net::sum_words(header->src, 32) + header->payload_length + 58U;
+    EXPECT_EQ(net::fold(pseudo + net::sum_words(frame.data() + 54, header->payload_length)),
+              0xffff);
+  }
+}
+
 TEST_F(TheGateway, RefusesWhenTheTableIsFullAndForgetsAfterTheTimeout) {
   configure(R"({"kind": "nat44", "public": {"first_address": "198.19.0.1"},
                 "table": {"entries": 3, "timeout_ns": 1000000}})");

@@ -29,6 +29,11 @@ constexpr Names<Overload, 2> kOverloads = {{
     {"drop", Overload::kDrop},
     {"forget", Overload::kForget},
 }};
+constexpr Names<Refusal, 3> kRefusals = {{
+    {"silence", Refusal::kSilence},
+    {"reset", Refusal::kReset},
+    {"icmp", Refusal::kIcmp},
+}};
 
 PortSet parse_port_set(const Json& json, const std::string& where) {
   ObjectReader reader(json, where);
@@ -147,6 +152,7 @@ NatSettings parse_nat(const Json& json, const std::string& where) {
   parse_prefix(reader, nat);
   nat.table = parse_table(reader.at("table"), reader.path("table"));
   if (reader.has("setup")) parse_setup(json["setup"], reader.path("setup"), nat);
+  nat.refusal = reader.name_or("refusal", "silence", kRefusals);
   nat.removal_per_s = reader.number_or("removal_per_s", 0, 1, kMaxRateFps);
   reader.finish();
   return nat;

@@ -27,6 +27,13 @@ enum class Overload : uint8_t {
 
 enum class NatKind : uint8_t { k44, k64, k66, k46 };
 
+// What the host gets back that asks for a connection and is given none.
+enum class Refusal : uint8_t {
+  kSilence,
+  kReset,  // of TCP; a UDP frame is dropped
+  kIcmp,   // administratively prohibited
+};
+
 // The ports of a customer edge that shares its address with others (MAP: RFC 7597 5.1): of all
 // ports those whose bits behind the first `offset`, which are not all 0, are the PSID.
 struct PortSet {
@@ -48,6 +55,7 @@ struct NatSettings {
   TableSettings table;
   std::optional<Service> setup;  // how fast connections are made
   Overload overload = Overload::kDrop;
+  Refusal refusal = Refusal::kSilence;
   uint64_t removal_per_s = 0;  // of a bulk delete; 0: at once
 
   int inside_version() const { return kind == NatKind::k44 || kind == NatKind::k46 ? 4 : 6; }

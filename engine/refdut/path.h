@@ -57,6 +57,7 @@ class Path {
     rules_ = Rules(behaviour.rules, seed, direction_);
     other_rules_ = rules_;  // counts of its own, which no trial resets
     servers_ = Servers(behaviour.service, behaviour.freezes);
+    serves_others_ = behaviour.service && behaviour.service->others;
     fragments_ = behaviour.fragments;
     other_pieces_reached_ = 0;
     configured_ns_ = now_ns;
@@ -117,12 +118,19 @@ class Path {
     lose(waiting, now_ns, cause);
   }
 
-  // An IP packet came in that is no test frame. It takes no service: a rate is for those.
+  // An IP packet came in that is no test frame. It takes service only where that is said.
   void arrive_other(Frame frame, Way way, uint64_t now_ns) {
     const Fate fate = other_rules_.decide(Facts::of_other(now_ns - configured_ns_));
     ++others_.seen;
     if (fate.dropped_by != Fate::kNone) {
       ++others_.dropped_by_rule;
+      io_.free(frame);
+      return;
+    }
+    const auto served =
+        serves_others_ ? servers_.serve(0, now_ns) : std::optional<uint64_t>(now_ns);
+    if (!served) {
+      ++others_.dropped_by_queue;
       io_.free(frame);
       return;
     }
@@ -132,7 +140,7 @@ class Path {
     waiting.frame = frame;
     waiting.way = way;
     waiting.arrival_ns = now_ns;
-    waiting.due_ns = now_ns + fate.delay_ns;
+    waiting.due_ns = *served + fate.delay_ns;
     // All references before the first departs, as it may be freed or moved then.
     for (uint32_t i = 0; i < fate.copies; ++i) io_.share(frame);
     for (uint32_t i = 0; i <= fate.copies; ++i) dispatch(waiting, now_ns);
@@ -492,6 +500,7 @@ class Path {
   Rules rules_;
   Rules other_rules_;  // the same, as IP packets that are no test frames go through them
   Servers servers_;
+  bool serves_others_ = false;              // not only test frames
   std::vector<Parking<Waiting>> parkings_;  // one per rule; those of other actions stay empty
   size_t parked_ = 0;
   DelayLine<Waiting> line_;

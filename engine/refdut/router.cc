@@ -6,6 +6,7 @@
 
 #include "net/checksum.h"
 #include "net/headers.h"
+#include "refusal.h"
 
 namespace dutperf::refdut {
 namespace {
@@ -83,6 +84,30 @@ Router::Verdict Router::handle(size_t port, uint8_t* frame, size_t size) {
     if (const auto verdict = ask_agent(port, frame, size)) return *verdict;
   }
   return forward(1 - side_of(port), frame, size) ? Verdict::kForward : Verdict::kDrop;
+}
+
+bool Router::refuse(size_t port, Refusal refusal, const Flow& flow, const uint8_t* frame) {
+  static_assert(sizeof(net::EthernetHeader) + kMostProhibitionBytes <= kMostReplyBytes);
+  const auto& ranges = own_[port].ranges;
+  const auto own = std::find_if(ranges.begin(), ranges.end(), [&](const net::AddressRange& each) {
+    return each.first.version == flow.version;
+  });
+  if (own == ranges.end()) return false;
+  auto* const ethernet = reinterpret_cast<net::EthernetHeader*>(reply_.data());
+  copy_mac(*neighbours_[port], ethernet->dst);
+  copy_mac(own_[port].mac, ethernet->src);
+  ethernet->ether_type = flow.version == 4 ? net::kEtherTypeIpv4 : net::kEtherTypeIpv6;
+  const uint8_t* const packet = frame + sizeof *ethernet;
+  uint8_t* const out = reply_.data() + sizeof *ethernet;
+  const size_t bytes = refusal == Refusal::kReset
+                           ? write_reset(flow, packet, out)
+                           : write_prohibition(flow, own->first, packet, out);
+  reply_bytes_ = sizeof *ethernet + bytes;
+  if (reply_bytes_ < net::kMinFrameBytes) {
+    std::memset(reply_.data() + reply_bytes_, 0, net::kMinFrameBytes - reply_bytes_);
+    reply_bytes_ = net::kMinFrameBytes;
+  }
+  return true;
 }
 
 std::optional<Router::Verdict> Router::ask_agent(size_t port, const uint8_t* frame, size_t size) {

@@ -12,9 +12,11 @@
 
 #include "agent.h"
 #include "behaviour.h"
+#include "nat_settings.h"
 #include "net/neighbour.h"
 #include "port_choice.h"
 #include "ports.h"
+#include "translation.h"
 
 namespace dutperf::refdut {
 
@@ -31,6 +33,10 @@ class Router {
   };
 
   Verdict handle(size_t port, uint8_t* frame, size_t size);
+
+  // Makes `reply` the one to whose packet, in `frame`, a gateway makes no connection; false: there
+  // is none. REQUIRES: the frame came in by `port`, and was to be forwarded.
+  bool refuse(size_t port, Refusal refusal, const Flow& flow, const uint8_t* frame);
 
   // The port's number on its side.
   uint8_t leaves_by() const { return leaves_by_; }

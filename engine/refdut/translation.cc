@@ -178,10 +178,16 @@ bool translate(const Flow& flow, const Flow& other, uint8_t* frame) {
   return true;
 }
 
+void write_ip_header(const Flow& flow, uint8_t protocol, uint8_t hops, size_t bytes, uint8_t* ip) {
+  Flow written = flow;
+  written.protocol = Protocol{protocol};
+  (flow.version == 4 ? write_ipv4 : write_ipv6)(written, {hops, 0}, bytes, ip);
+}
+
 void write_headers(const Flow& flow, uint8_t hops, uint8_t* ip) {
   const size_t header_bytes = net::ip_header_bytes(flow.version);
   const size_t udp_bytes = flow.ip_bytes - header_bytes;
-  (flow.version == 4 ? write_ipv4 : write_ipv6)(flow, {hops, 0}, udp_bytes, ip);
+  write_ip_header(flow, net::kProtocolUdp, hops, udp_bytes, ip);
   auto* udp = reinterpret_cast<net::UdpHeader*>(ip + header_bytes);
   udp->src_port = flow.source.port;
   udp->dst_port = flow.destination.port;

@@ -31,6 +31,9 @@ size_t translated_size(const Flow& flow, int version);
 // REQUIRES: there is room for translated_size().
 bool translate(const Flow& flow, const Flow& other, uint8_t* frame);
 
+// The plain header of an IP packet from one end of `flow` to the other, of `bytes` behind it.
+void write_ip_header(const Flow& flow, uint8_t protocol, uint8_t hops, size_t bytes, uint8_t* ip);
+
 // Makes plain headers of `flow`, which is of UDP, IP's and UDP's, with fresh checksums; its payload
 // is there already.
 void write_headers(const Flow& flow, uint8_t hops, uint8_t* ip);

@@ -11,9 +11,12 @@ from planning import TRANSLATOR
 from pydantic import ValidationError
 
 from dutperf.config import Testbed, expand
+from dutperf.config.phase2 import timing_of
+from dutperf.config.sizes import mean_frame_size
 from dutperf.errors import InputError
 from dutperf.model.cell import Cell
 from dutperf.procedures.passport_use import sent_by
+from dutperf.procedures.stateful.establishing import opening, phase1
 from dutperf.protocol.stream_messages import StreamRequest
 from dutperf.run.trial_request import trial_request
 
@@ -86,3 +89,98 @@ def test_the_tester_is_measured_by_such_connections() -> None:
     (sent,) = sent_by(cell)
     assert sent.tcp == cell.spec.tcp
     assert sent.features == "TCP connections, answered, random ports"
+
+
+# SYNs of a flood, beside data on open connections.
+
+
+def flooded(percent: float = 25, **keys: Any) -> list[Cell]:  # noqa: ANN401 - YAML
+    opened = {"connections": 1000, "phase1_rate": 1000, "transport": "tcp"}
+    spec = {
+        "procedure": "throughput",
+        "ip": [4],
+        "traffic": {"syn_flood_percent": percent},
+        "stateful": opened | keys.pop("stateful", {}),
+    }
+    return expand(make_campaign(spec | keys), make_testbed())
+
+
+def test_the_initiator_alone_sends_a_flood_to_ports_of_no_connection() -> None:
+    (cell,) = flooded(stateful={"destination_ports": "80-90"})
+    assert cell.id.endswith("-25percent-syn-flood")
+    request = trial_request(make_testbed(), cell, 1000, 3)
+    forward, reverse = request.directions
+    assert (len(reverse.streams), reverse.mix) == (1, None)
+    stream, syns = forward.streams
+    assert forward.mix
+    assert (forward.mix.foreground, forward.mix.of) == (3, 4)
+    assert (stream.syn, syns.syn, syns.name) == (False, True, "beside")
+    assert syns.frame_sizes == syns.received_frame_sizes == [74]
+    ports = {v.field: (v.min, v.max, v.mode) for v in syns.vary}
+    assert ports["dst_port"] == (91, 65535, "enumerate")
+    assert ports["src_port"] == (1024, 65535, "enumerate")
+    (cell,) = flooded(stateful={"destination_ports": "40000-65535"})
+    syns = trial_request(make_testbed(), cell, 1000, 3).directions[0].streams[1]
+    assert {v.field: (v.min, v.max) for v in syns.vary}["dst_port"] == (1, 39999)
+    # A quarter of them is smaller.
+    assert mean_frame_size(cell, "left") == cell.frame_sizes[0]
+    (cell,) = flooded(direction="forward")
+    assert mean_frame_size(cell, "left") == (3 * cell.frame_sizes[0] + 74) / 4
+
+
+def test_no_connection_is_opened_beside_a_flood() -> None:
+    (cell,) = flooded()
+    (plain,) = expand(
+        make_campaign(
+            {
+                "procedure": "throughput",
+                "ip": [4],
+                "stateful": {
+                    "connections": 1000,
+                    "phase1_rate": 1000,
+                    "transport": "tcp",
+                },
+            }
+        ),
+        make_testbed(),
+    )
+    assert cell.stateful
+    assert plain.stateful
+    assert timing_of(cell) == timing_of(plain)
+    one_way = cell.model_copy(update={"direction": "forward"})
+    request = trial_request(make_testbed(), one_way, 1000, 3)
+    for made in (
+        opening(request, cell, cell.stateful),
+        phase1(request, cell, cell.stateful, 2),
+    ):
+        (only,) = made.directions[0].streams
+        assert made.directions[0].mix is None
+        assert not only.syn
+        assert made.duration_ns == 10**9
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        ({"stateful": {"transport": "udp"}}, "on open TCP connections"),
+        ({"stateful": None}, "on open TCP connections"),
+        ({"stateful": {"destination_ports": "1-65535"}}, "no port that is of no"),
+        ({"traffic": {"syn_flood_percent": 1, "broadcast_percent": 1}}, "not both"),
+    ],
+)
+def test_a_flood_is_refused_that_would_not_be_one(
+    keys: dict[str, Any], told: str
+) -> None:
+    opened = {"connections": 1000, "phase1_rate": 1000, "transport": "tcp"}
+    spec: dict[str, Any] = {
+        "procedure": "throughput",
+        "ip": [4],
+        "traffic": {"syn_flood_percent": 25},
+        "stateful": opened,
+    }
+    for key, given in keys.items():
+        both = isinstance(spec[key], dict) and isinstance(given, dict)
+        spec[key] = spec[key] | given if both else given
+    spec = {key: given for key, given in spec.items() if given is not None}
+    with pytest.raises((InputError, ValidationError), match=told):
+        expand(make_campaign(spec), make_testbed())

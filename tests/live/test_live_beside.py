@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from livetools import (
     open_rings,
     ref_dut,
     running_engine,
+    to_nobody,
 )
 from readers import needs_tshark, tag_of, tshark
 from scapy.layers.inet import IP, UDP
@@ -58,9 +59,32 @@ def request(
     **keys: Any,  # noqa: ANN401 - Trial's
 ) -> TrialRequest:
     """Broadcast frames of IPv4, hop-by-hop frames of IPv6; 1 % of a thousand."""
+    headers = {"dst_mac": BROADCAST} if ip == 4 else {"ipv6_headers": ["hop-by-hop"]}
+    return with_beside(ip, trial_id, mix, headers, **keys)
+
+
+def flood(
+    ip: IpVersion,
+    trial_id: int = 1,
+    mix: tuple[int, int] = (99, 100),
+    **keys: Any,  # noqa: ANN401 - Trial's
+) -> TrialRequest:
+    """SYNs, each from another port."""
+    size = [74 if ip == 4 else 94]
+    ports = {"field": "src_port", "width": 16, "min": 1024, "max": 65535}
+    syn = {"syn": True, "frame_sizes": size, "received_frame_sizes": size}
+    return with_beside(ip, trial_id, mix, syn | {"vary": [ports]}, **keys)
+
+
+def with_beside(
+    ip: IpVersion,
+    trial_id: int,
+    mix: tuple[int, int],
+    headers: dict[str, Any],
+    **keys: Any,  # noqa: ANN401 - Trial's
+) -> TrialRequest:
     given = {"size": 64 if ip == 4 else 92, "fps": FRAMES * 10, "ms": 100}
     data = Trial(ip, **given | keys).request(trial_id).model_dump()
-    headers = {"dst_mac": BROADCAST} if ip == 4 else {"ipv6_headers": ["hop-by-hop"]}
     for way in data["directions"]:
         (stream,) = way["streams"]
         own = {"id": stream["id"] + 2, "name": "beside"}
@@ -85,12 +109,13 @@ def beside(result: TrialResult) -> list[BesideResult | None]:
 ALL = (FRAMES - BESIDE, FRAMES - BESIDE, 0)
 
 
+@pytest.mark.parametrize("of", [request, flood])
 @pytest.mark.parametrize("ip", [4, 6])
 def test_on_a_wire_all_come_and_are_counted_apart(
-    engine: Engine, ip: IpVersion
+    engine: Engine, ip: IpVersion, of: Callable[[IpVersion], TrialRequest]
 ) -> None:
     open_rings(engine)
-    result = engine.measure(request(ip))
+    result = engine.measure(of(ip))
     assert codes(result) <= STALLS
     assert stream_counts(result) == [ALL, ALL]
     came = BesideResult(intended=BESIDE, sent=BESIDE, received=BESIDE)
@@ -118,6 +143,27 @@ def test_a_router_forwards_no_broadcast_and_passes(engine: Engine) -> None:
                 assert (way.beside.sent, way.beside.received) == (its.seen, its.left)
                 assert its.left == (0 if ip == 4 else BESIDE)
                 assert its.dropped_by_routing == BESIDE - its.left
+
+
+@pytest.mark.parametrize("ip", [4, 6])
+def test_of_syns_those_are_counted_that_came_each_once(
+    engine: Engine, ip: IpVersion
+) -> None:
+    rules = [
+        {"match": "other", "every": 10, "do": "drop"},
+        {"match": "other", "every": 10, "do": "duplicate"},
+    ]
+    with (
+        tempfile.TemporaryDirectory(prefix="dutperf") as short,
+        ref_dut(Path(short), {"forward": {"rules": rules}}) as device,
+    ):
+        engine.open_ports(device.ports())
+        trial = flood(ip, mix=(1, 2), directions=["forward"])
+        result = engine.measure(to_nobody(trial))
+    assert codes(result) <= STALLS
+    assert stream_counts(result) == [(500, 500, 0)]
+    assert beside(result) == [BesideResult(intended=500, sent=500, received=450)]
+    assert {port.foreign for port in result.ports} == {0}
 
 
 def test_a_trial_is_judged_and_ended_by_the_stream_alone(engine: Engine) -> None:
@@ -183,6 +229,23 @@ def test_scapy_finds_every_hundredth_and_nothing_else_changed(
         )
         assert {len(frame) for frame in way} == {len(way[0])}
         assert {tag_of(way[n]).sequence for n in (1, 101, 201)} == {0, 1, 2}
+
+
+@needs_tshark
+@pytest.mark.parametrize("ip", [4, 6])
+def test_tshark_finds_syns_without_data(
+    engine: Engine, tmp_path: Path, ip: IpVersion
+) -> None:
+    path = tmp_path / "frames.pcap"
+    preview(engine, flood(ip), path)
+    columns = ["tcp.flags", "tcp.len", "tcp.checksum.status", "_ws.malformed"]
+    rows = tshark(path, [*columns, "tcp.srcport"])
+    assert [n for n, row in enumerate(rows[:300]) if row["tcp.flags"]] == [1, 101, 201]
+    syns = [row for row in rows if row["tcp.flags"]]
+    assert {tuple(row[c] for c in columns) for row in syns} == {
+        ("0x0002", "0", "1", "")
+    }
+    assert len({row["tcp.srcport"] for row in syns}) > 1
 
 
 @needs_tshark

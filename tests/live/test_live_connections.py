@@ -15,7 +15,7 @@ import pytest
 from livetools import dutperf, inside, needs_engine
 
 from dutperf import lab
-from dutperf.results import CellResult, load_results
+from dutperf.results import CellResult, load_journal, load_results
 
 pytestmark = [*needs_engine, pytest.mark.lab]
 
@@ -146,6 +146,72 @@ def test_throughput_through_the_table_is_the_service_rate(
         found = measured(tmp_path, *command, *limits)
     assert found.verdict == "pass"
     assert found.median == pytest.approx(SERVICE_FPS, rel=0.02)
+
+
+OPEN_FOR_TCP = (
+    *("--connections", "1000", "--phase1-rate", "5000", "--transport", "tcp"),
+    *("--trial-duration", "1", "--residual-wait", "0.3", "--rate", "2000"),
+    *("--syn-flood", "50", "--tags", "100", "--first-tag", "0", "--repeats", "1"),
+)
+
+
+@pytest.mark.parametrize(("eviction", "suffers"), [("refuse", False), ("random", True)])
+def test_a_flood_of_syns_costs_what_the_device_makes_room_by(
+    tmp_path: Path, eviction: str, suffers: bool
+) -> None:
+    """The table is full after 500 of 1,000; then another has to go, or none has."""
+    table = {"entries": 1500, "eviction": eviction}
+    with gateway(tmp_path, {"table": table, "refusal": "reset"}):
+        command = ("latency", "--lab", "known-answer-nat44", *OPEN_FOR_TCP)
+        found = measured(tmp_path, *command)
+    (count,) = found.beside
+    assert (count.direction, count.sent) == ("forward", 1000)
+    assert (found.verdict == "pass") is not suffers
+    assert count.received == (1000 if suffers else 500)
+
+
+@pytest.mark.parametrize("refusal", ["reset", "icmp"])
+def test_who_is_refused_is_told_so(tmp_path: Path, refusal: str) -> None:
+    nat = {"table": {"entries": 500}, "refusal": refusal}
+    numbers = ("--connections", "2000", "--first", "100", "--max-rate", "2000")
+    with gateway(tmp_path, nat):
+        command = ("tcp-capacity", "--lab", "known-answer-nat44")
+        found = measured(tmp_path, *command, *numbers)
+    assert found.median == 500
+    failed = [
+        record.result
+        for record in load_journal(tmp_path / "results").records
+        if record.result.tcp and record.result.verdict.kind == "fail"
+    ]
+    refused = 0
+    for result in failed:
+        assert result.tcp
+        syn = result.tcp.segments[0]
+        told = [each for port in result.ports for each in port.icmp]
+        by_icmp = sum(each.frames for each in told)
+        resets = result.tcp.initiator.resets
+        assert {(each.type, each.code) for each in told} <= {(3, 13)}
+        assert syn.sent - syn.received == (resets if refusal == "reset" else by_icmp)
+        assert not (by_icmp if refusal == "reset" else resets)
+        refused += syn.sent - syn.received
+    assert refused
+
+
+@pytest.mark.parametrize(
+    ("procedure", "segments"), [("tcp-request-rate", 1), ("tcp-teardown-rate", 2)]
+)
+def test_the_rate_of_use_is_that_at_which_segments_are_served(
+    tmp_path: Path, procedure: str, segments: int
+) -> None:
+    """A GET, or a FIN and the last ACK, goes forward; and what opens it, slowly."""
+    served = {"service": {"rate_fps": SERVICE_FPS, "queue_frames": 20, "others": True}}
+    with gateway(tmp_path, {"table": {"entries": 100_000}}, forward=served):
+        opened = ("--connections", "2000", "--phase1-rate", "4000")
+        command = (procedure, "--lab", "known-answer-nat44", *opened)
+        limits = ("--max-rate", "12000", "--resolution", "2%")
+        found = measured(tmp_path, *command, *limits)
+    assert found.verdict == "pass"
+    assert found.median == pytest.approx(SERVICE_FPS / segments, rel=0.04)
 
 
 QUEUE_FRAMES = 200

@@ -13,7 +13,7 @@ from dutperf.report import write_report
 from dutperf.report.source import read_source
 from dutperf.results import CellResult, TrialRecord
 from dutperf.tables import Value
-from dutperf.tables.connection_tables import phase_table
+from dutperf.tables.connection_tables import phase_table, transport_table
 
 ID = "throughput-ip4-64-both-8000connections"
 PHASES: dict[str, str | int | float | bool | None] = {
@@ -72,6 +72,27 @@ def test_the_number_of_addresses_stands_below_the_ports() -> None:
     plain = phase_table([finished_cell(cell(), ())])
     assert plain
     assert "source addresses" not in [column.name for column in plain.columns]
+
+
+def test_what_is_found_of_udp_and_of_tcp_stands_side_by_side() -> None:
+    tcp = throughput_cell(ID.replace("connections", "tcpconnections"), 4, 88, [150_000])
+    told = tcp.parameters | PHASES | {"transport": "tcp"}
+    of_tcp = finished_cell(retyped(tcp.model_copy(update={"parameters": told})), ())
+    of_udp = finished_cell(cell(), ())
+    made = transport_table([of_udp, of_tcp])
+    assert made
+    (row,) = made.rows
+    assert row.entries[1::2] == (
+        "IPv4, 64 bytes, 8,000 connections",
+        "IPv4, 88 bytes, 8,000 TCP connections",
+        Value("50", unit="%", exact=50),
+    )
+    assert row.entries[2::2] == (of_udp.figure, of_tcp.figure)
+    # One of them alone, or other connections, are nothing to compare.
+    assert transport_table([of_udp]) is None
+    told |= {"connections": 9000}
+    others = retyped(tcp.model_copy(update={"parameters": told}))
+    assert transport_table([of_udp, finished_cell(others, ())]) is None
 
 
 def test_phase_1_and_checks_are_listed_and_in_no_search_or_average(

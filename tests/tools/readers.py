@@ -163,7 +163,7 @@ def tshark(
     """
     command = ["tshark", "-n", "-r", str(path), "-T", "fields"]
     command += ["-d", f"udp.port=={ports},data"]
-    for option in ("ip.check_checksum", "udp.check_checksum"):
+    for option in ("ip.check_checksum", "udp.check_checksum", "tcp.check_checksum"):
         command += ["-o", f"{option}:TRUE"]
     command += [part for column in columns for part in ("-e", column)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

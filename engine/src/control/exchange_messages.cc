@@ -23,8 +23,9 @@ constexpr NamesOf<Step, 4> kLast = {{{"half_open", Step::kSynAck},
 constexpr uint64_t kMostAsked = 1000;
 constexpr std::array<const char*, dataplane::kSteps> kSegments = {
     "syn", "syn_ack", "ack", "request", "response", "fin", "fin_ack", "last_ack"};
-// Of a draw that no variation has.
+// Of draws that no variation has.
 constexpr uint64_t kNumbersGroup = UINT32_MAX - 1;
+constexpr uint64_t kFloodGroup = UINT32_MAX - 2;
 // What a segment's own headers take of an MSS, and the header of a response.
 constexpr uint32_t kLeastMss = 536;  // RFC 9293 3.7.1
 constexpr uint32_t kMostMss = 8960;
@@ -89,6 +90,12 @@ std::optional<dataplane::DataSpec> parse_data(ObjectReader& trial, uint64_t seed
   return spec;
 }
 
+net::SegmentLayout flood_of(uint64_t seed, uint16_t trial_id) {
+  net::SegmentLayout layout;
+  layout.numbers = net::SequenceNumbers(vary::key_of(seed, trial_id, kFloodGroup));
+  return layout;
+}
+
 void check_data(const ObjectReader& trial, const dataplane::TrialSpec& spec) {
   const auto refuse = [&](const char* why) { trial.refuse("tcp_data", why); };
   if (spec.exchange) refuse("does not go with tcp, which has no data beside its segments");
@@ -104,6 +111,16 @@ void check_data(const ObjectReader& trial, const dataplane::TrialSpec& spec) {
     if (stream.tuples && stream.tuples->count > kMostConnections) {
       refuse("has at most 2^32 connections");
     }
+  }
+}
+
+void check_flood(const ObjectReader& trial, const dataplane::TrialSpec& spec) {
+  const auto refuse = [&](const char* why) { trial.refuse("directions", why); };
+  for (const dataplane::DirectionSpec& direction : spec.from) {
+    if (!direction.has_flood()) continue;
+    if (has_outer_headers(direction)) refuse("have labels or outer headers: SYNs have neither");
+    if (direction.streams[1].paths() > 1) refuse("have SYNs, which go from one port to one");
+    if (direction.frames > kMostConnections) refuse("have more than 2^32 frames, and SYNs");
   }
 }
 

@@ -20,9 +20,12 @@ std::optional<dataplane::ExchangeSpec> parse_exchange(ObjectReader& trial, uint6
 // A trial's `tcp_data`; none: its frames are no data of TCP connections.
 std::optional<dataplane::DataSpec> parse_data(ObjectReader& trial, uint64_t seed,
                                               uint16_t trial_id);
+// SYNs that nobody answers, by which nothing opens: each trial has others.
+net::SegmentLayout flood_of(uint64_t seed, uint16_t trial_id);
 // Refuses what does not go with TCP. REQUIRES: all else of the trial is parsed.
 void check_exchange(const ObjectReader& trial, const dataplane::TrialSpec& spec);
 void check_data(const ObjectReader& trial, const dataplane::TrialSpec& spec);
+void check_flood(const ObjectReader& trial, const dataplane::TrialSpec& spec);
 
 // Whom the initiator's frames are of, if they have to come as somebody else's.
 void note_own_sources(std::optional<dataplane::OwnSources>& own,

@@ -287,6 +287,7 @@ TrialRequest parse_trial(const Json& params, const std::string& where) {
   }
   check_survival(reader, spec);
   check_tags(reader, spec);
+  check_flood(reader, spec);
   if (spec.exchange) {
     check_exchange(reader, spec);
     for (const auto& direction : spec.from) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "control/exchange_messages.h"
 #include "control/tuple_messages.h"
 #include "vary/permutation.h"
 
@@ -248,17 +249,26 @@ void parse_paths(ObjectReader& reader, ParsedStream& parsed) {
 }
 
 // Segments have a size of their own, on either side.
-void parse_segments(ObjectReader& reader, const dataplane::ExchangeSpec& exchange,
+void parse_segments(ObjectReader& reader, const net::SegmentLayout& first,
                     dataplane::StreamSpec& stream) {
   net::FrameLayout& layout = stream.layout;
-  layout.tcp = exchange.first;
+  layout.tcp = first;
   if (!layout.extra.bytes.empty()) {
     reader.refuse(layout.ip_version == 4 ? "ipv4_options" : "ipv6_headers", "does not go with tcp");
   }
-  const uint32_t size = net::segment_frame_size(layout.ip_version, exchange.first);
+  const uint32_t size = net::segment_frame_size(layout.ip_version, first);
   if (stream.frame_sizes != std::vector{size}) {
     reader.refuse("frame_sizes", "must be that of the first segment, " + std::to_string(size));
   }
+}
+
+// Told apart by their numbers, as they have no tag.
+void parse_flood(ObjectReader& reader, const dataplane::TrialSpec& trial, uint64_t seed,
+                 dataplane::StreamSpec& stream) {
+  if (!reader.flag_or("syn", false)) return;
+  if (!stream.is_beside()) reader.refuse("syn", "goes with streams beside another");
+  if (trial.exchange) reader.refuse("syn", "does not go with tcp, whose frames are SYNs");
+  parse_segments(reader, flood_of(seed, trial.trial_id), stream);
 }
 
 // Any size that has room for the tag behind TCP's headers.
@@ -328,7 +338,8 @@ ParsedStream parse_stream(const Json& json, const std::string& where,
     reader.refuse("received_frame_sizes", "must have one size for each of frame_sizes");
   }
   layout.frame_size = stream.frame_sizes[0];
-  if (trial.exchange) parse_segments(reader, *trial.exchange, stream);
+  if (trial.exchange) parse_segments(reader, trial.exchange->first, stream);
+  parse_flood(reader, trial, seed, stream);
   layout.src_ip = parse_ip_of(reader, "src_ip", layout.ip_version);
   layout.dst_ip = parse_ip_of(reader, "dst_ip", layout.ip_version);
   parsed.addressing.push_back(parse_addressing(reader));

@@ -205,6 +205,26 @@ TEST(TrialRun, IsReadWithFramesThatNeedNotBeForwarded) {
             1000U);
 }
 
+TEST(TrialRun, IsReadWithSynsBesideTheStream) {
+  Json params = golden_params("trial.run-beside");
+  Json& stream = params["directions"][0]["streams"][1];
+  stream["syn"] = true;
+  stream["frame_sizes"] = stream["received_frame_sizes"] = Json::array({74U});
+  const dataplane::TrialSpec spec = parse_trial(params).spec;
+  EXPECT_TRUE(spec.from[0].has_flood());
+  const auto numbers = spec.from[0].streams[1].layout.tcp->numbers;
+  EXPECT_FALSE(spec.from[0].streams[0].layout.tcp);
+  params["trial_id"] = 2U;
+  EXPECT_NE(parse_trial(params).spec.from[0].streams[1].layout.tcp->numbers, numbers)
+      << "what is late is none of the next trial's";
+  EXPECT_FALSE(parse_trial(golden_params("trial.run-beside")).spec.from[0].has_flood());
+  stream["frame_sizes"] = Json::array({75U});
+  EXPECT_THROW(parse_trial(params), ProtocolError);
+  stream["frame_sizes"] = Json::array({74U});
+  stream["name"] = "background";
+  EXPECT_THROW(parse_trial(params), ProtocolError);
+}
+
 TEST(TrialRun, IsReadWithATableToLearn) {
   const dataplane::TrialSpec spec = parse_trial(golden_params("trial.run-learning")).spec;
   ASSERT_TRUE(spec.learn);

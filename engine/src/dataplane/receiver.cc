@@ -109,6 +109,10 @@ Receiver::Receiver(const TrialSpec& spec, Side side, Share share,
     untranslated_ = spec.data->untranslated;
     sorts_ = sorts_ || untranslated_;
   }
+  if (spec.from[index_of(other(side))].has_flood()) {
+    flood_ = streams[1].layout.tcp->numbers;
+    flood_frames_ = spec.frames_of(other(side), 1);
+  }
   const size_t most_ip_bytes = most_bytes_in_pieces(streams);
   for (const ReceivingPort& port : ports) {
     Input& input =
@@ -243,6 +247,8 @@ template <Receiver::Before kBefore>
       }
     } else if (kBefore != Before::kOuter && classified.kind == net::FrameKind::kFragment) {
       take_piece(frame + before, size - before, input, burst);
+    } else if (flood_ && classified.kind == net::FrameKind::kForeign &&
+               take_flood(frame + before, size - before, times)) {
     } else if (take_aside(mbufs[i], classified, input)) {
       continue;
     }
@@ -451,6 +457,19 @@ void Receiver::record(Burst& burst, const Times& times, uint64_t queue) noexcept
     net::inspect(frame, expected_[stream], report_.inspected[stream]);
   }
   uninspected_ = place - frames;
+}
+
+[[gnu::noinline]] bool Receiver::take_flood(const uint8_t* frame, size_t size,
+                                            const Times& times) noexcept {
+  const std::optional<net::Segment> segment = net::segment_in(frame, size);
+  if (!segment || !segment->has(net::kTcpSyn) || segment->has(net::kTcpAck)) return false;
+  if (verify_checksums_ && !net::checksums_hold(frame, *segment)) return false;
+  const uint64_t number = flood_->connection_of(segment->sequence);
+  if (number >= flood_frames_) return false;
+  const auto left_ns = Exchange::left_at_ns(segment->stamp, *segment, times.received_ns);
+  measure::Arrival arrival{number, left_ns.value_or(times.received_ns)};
+  recorders_[1].record(&arrival, 1, times.received_ns, false, 0);
+  return true;
 }
 
 [[gnu::cold, gnu::noinline]] void Receiver::take_piece(const uint8_t* frame, size_t size,

@@ -223,6 +223,8 @@ class Receiver {
   const uint8_t* ether_type_of(const uint8_t* frame) const noexcept;
   void account_icmp(const uint8_t* frame, const net::Classified& classified, Input& input) noexcept;
   void inspect(const Burst& burst) noexcept;
+  // Whether it is a SYN of the flood, and counted.
+  bool take_flood(const uint8_t* frame, size_t size, const Times& times) noexcept;
   // `queue`: by which they came.
   void record(Burst& burst, const Times& times, uint64_t queue) noexcept;
   // Keeps this share's frames, by their numbers in it.
@@ -265,6 +267,8 @@ class Receiver {
   std::vector<Input> inputs_;
   std::optional<OwnSources> untranslated_;
   bool sorts_ = false;
+  std::optional<net::SequenceNumbers> flood_;  // those of the second stream's SYNs
+  uint64_t flood_frames_ = 0;
   StreamRecorders& recorders_;
   const Share share_;
   const measure::Owners owners_;

@@ -84,6 +84,8 @@ struct StreamSpec {
   }
 
   bool is_learned() const { return tuples && tuples->source == vary::IndexSource::kLearned; }
+  // SYNs that nobody answers, without a tag (RFC 3511 5.5).
+  bool is_flood() const { return is_beside() && layout.tcp.has_value(); }
   // The DUT need not forward these (RFC 2544 11.1, RFC 5180 5.3): none of them is lost.
   bool is_beside() const { return (tag.flags & net::kTagFlagBeside) != 0; }
 };
@@ -118,6 +120,7 @@ struct DirectionSpec {
     return index == 0 ? foreground : total - foreground;
   }
   // Whether the DUT need not forward the second stream.
+  bool has_flood() const { return streams.size() > 1 && streams[1].is_flood(); }
   bool has_beside() const { return streams.size() > 1 && streams[1].is_beside(); }
   // How many of the direction's first `total` frames the DUT must forward.
   uint64_t expected_among(uint64_t total) const {

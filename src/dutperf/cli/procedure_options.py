@@ -197,6 +197,7 @@ FLAGS: dict[str, Flag] = {
     "traffic.broadcast_percent": Flag("--broadcast", str, "PERCENT", _number),
     "traffic.hop_by_hop_percent": Flag("--hop-by-hop", str, "PERCENT", _number),
     "traffic.spoofed_percent": Flag("--spoofed", str, "PERCENT", _number),
+    "traffic.syn_flood_percent": Flag("--syn-flood", str, "PERCENT", _number),
     "traffic.imix": Flag("--imix", str, "LETTERS"),
     "traffic.burst_frames": Flag("--bursts", str, "FRAMES", _whole),
     "traffic.ttl": Flag("--ttl", str, "N", _whole),
@@ -238,6 +239,7 @@ _BESIDE = {
     "traffic.broadcast_percent",
     "traffic.hop_by_hop_percent",
     "traffic.spoofed_percent",
+    "traffic.syn_flood_percent",
 }
 """Options of the traffic's for frames beside the stream."""
 

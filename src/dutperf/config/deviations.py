@@ -127,7 +127,7 @@ def _headers(cell: Cell) -> Iterator[Deviation]:
 def _beside(cell: Cell) -> Iterator[Deviation]:
     """Frames beside the stream: as many as the RFCs have."""
     beside = cell.traffic.beside
-    if beside is None or beside.kind == "spoofed":  # no RFC says how many
+    if beside is None or beside.kind not in _PERCENT_BESIDE:  # no RFC says how many
         return
     if beside.percent in _PERCENT_BESIDE[beside.kind]:
         return

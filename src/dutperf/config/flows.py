@@ -302,7 +302,9 @@ def flows(testbed: Testbed, cell: Cell, direction: DirectionName) -> list[Flow]:
     names: list[StreamName] = ["foreground"]
     if cell.traffic.has_background:
         names.append("background")
-    if cell.traffic.beside:
+    beside, stateful = cell.traffic.beside, cell.stateful
+    is_flooded = stateful is not None and stateful.direction == direction
+    if beside and (is_flooded or not beside.is_flood):
         names.append("beside")
     return [_flow(testbed, cell, name, sender, receiver) for name in names]
 

@@ -61,7 +61,7 @@ def timing_of(cell: Cell) -> Timing | None:
 
 def timing_at(cell: Cell, stateful: Stateful, rate_fps: int) -> Timing:
     """The times of each trial if R is ``rate_fps``; D = 1000 N/R + 2 T by default."""
-    share = cell.traffic.foreground
+    share = cell.traffic.of_mix
     frames = phase1_frames(stateful.connections, share.numerator, share.denominator)
     phase1_ms = -(-1000 * frames // rate_fps)
     start_ms = stateful.phase2_after_ms or phase1_ms + 2 * stateful.timeout_ms

@@ -109,9 +109,14 @@ def mean_frame_size(cell: Cell, side: Side) -> Fraction:
 
 def _mean_of(cell: Cell, side: Side, sender: Side) -> Fraction:
     foreground = _mean(cell, "foreground", side, sender)
+    beside, share = cell.traffic.beside, cell.traffic.foreground
+    if beside and beside.is_flood and cell.stateful:
+        if cell.stateful.initiator != sender:
+            return foreground
+        syn = syn_size({stream_version(cell, "beside", side)})
+        return share * foreground + (1 - share) * syn
     if not cell.traffic.has_background:
         return foreground  # what else is beside it has its sizes
-    share = cell.traffic.foreground
     return share * foreground + (1 - share) * _mean(cell, "background", side, sender)
 
 

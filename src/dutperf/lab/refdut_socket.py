@@ -261,6 +261,7 @@ class OtherFrames(_Stored):
         other_dropped: by routing or gateway, or for its VLAN tags; counted nowhere
             else.
         other_dropped_by_rule: of ``other_frames``.
+        other_dropped_by_queue: of ``other_frames``, where these take service.
         other_dropped_too_big: of ``other_frames`` and copies.
         other_incomplete: of ``other_frames``; a piece of them was to be lost.
         other_copies: that rules added.
@@ -276,6 +277,7 @@ class OtherFrames(_Stored):
     other_frames: int
     other_dropped: int
     other_dropped_by_rule: int = 0
+    other_dropped_by_queue: int = 0
     other_dropped_too_big: int = 0
     other_incomplete: int = 0
     other_copies: int = 0

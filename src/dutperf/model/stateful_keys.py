@@ -368,6 +368,12 @@ class Stateful(_Enumeration):
         return FIRST_DESTINATION_PORT, FIRST_DESTINATION_PORT + needed - 1
 
     @property
+    def takes_all_ports(self) -> bool:
+        """Whether there is no destination port that no connection has."""
+        first, last = self.destinations
+        return first <= 1 and last == 65535
+
+    @property
     def port_numbers(self) -> tuple[int, int]:
         """How many source and destination ports there are."""
         least, most = self.destinations

@@ -44,6 +44,7 @@ class TcpKeys(ProcedureKeys):
                 "broadcast_percent",
                 "hop_by_hop_percent",
                 "spoofed_percent",
+                "syn_flood_percent",
                 "imix",
                 "fragmented",
                 "ipv6_headers",

@@ -60,13 +60,18 @@ if TYPE_CHECKING:
 #
 # spoofed (RFC 7597 8.1): frames of a customer edge whose IPv6 address is that of
 # another one than its port says. A border relay that checks them lets none through.
+#
+# syn-flood (RFC 3511 5.5): SYNs that nobody answers, from the side that has opened the
+# TCP connections on which the stream is, to ports that none of these has. A device that
+# keeps them in its table has less room for others.
 
 
-BesideKind = Literal["broadcast", "hop-by-hop", "spoofed"]
+BesideKind = Literal["broadcast", "hop-by-hop", "spoofed", "syn-flood"]
 _ASKED_FOR: dict[BesideKind, str] = {
     "broadcast": "RFC 2544 11.1",
     "hop-by-hop": "RFC 5180 5.3",
     "spoofed": "RFC 7597 8.1",
+    "syn-flood": "RFC 3511 5.5",
 }
 BROADCAST_MAC = "ff:ff:ff:ff:ff:ff"
 _PLACES = 2
@@ -106,7 +111,13 @@ class Beside(NamedTuple):
     @property
     def words(self) -> str:
         """``1 % broadcast frames``."""
-        return f"{self.percent:g} % {self.kind} frames"
+        what = "SYNs of a flood" if self.is_flood else f"{self.kind} frames"
+        return f"{self.percent:g} % {what}"
+
+    @property
+    def is_flood(self) -> bool:
+        """Whether they are SYNs, which the initiator alone sends."""
+        return self.kind == "syn-flood"
 
     @property
     def rfc(self) -> str:
@@ -140,7 +151,19 @@ def check_beside(cell: Cell) -> None:
     if beside is None:
         return
     keys = ("traffic", beside.key)
-    if cell.stateful:
+    if beside.is_flood and not (cell.phase2 and cell.phase2.transport == "tcp"):
+        raise KeyedError(
+            keys,
+            "is for what is measured on open TCP connections",
+            "set stateful with transport: tcp (--connections, --transport tcp)",
+        )
+    if cell.stateful and beside.is_flood and cell.stateful.takes_all_ports:
+        raise KeyedError(
+            ("stateful", "destination_ports"),
+            f"leaves the SYNs of {beside.key} no port that is of no connection",
+            "end it at 65534",
+        )
+    if cell.stateful and not beside.is_flood:
         raise KeyedError(
             keys,
             "must be left out of a stateful test, whose frames are all of connections",
@@ -343,6 +366,11 @@ class Traffic(Strict):
         description="so many of the frames with another customer edge's IPv6 address; "
         "of a side with a MAP rule; counted as with broadcast_percent",
     )
+    syn_flood_percent: BesidePercent | None = Field(
+        default=None,
+        description="so many of the initiator's frames SYNs that nobody answers (RFC "
+        "3511 5.5); beside data on TCP connections; counted as with broadcast_percent",
+    )
     imix: ImixSizes | None = Field(
         default=None,
         description="sequence of frame sizes (RFC 6985), like aaafg; instead of "
@@ -458,6 +486,7 @@ class Traffic(Strict):
             "broadcast_percent": self.broadcast_percent,
             "hop_by_hop_percent": self.hop_by_hop_percent,
             "spoofed_percent": self.spoofed_percent,
+            "syn_flood_percent": self.syn_flood_percent,
         }
         given = [key for key, value in found.items() if value]
         if len(given) > 1:
@@ -520,20 +549,23 @@ class Traffic(Strict):
             return Beside("hop-by-hop", self.hop_by_hop_percent)
         if self.spoofed_percent:
             return Beside("spoofed", self.spoofed_percent)
+        if self.syn_flood_percent:
+            return Beside("syn-flood", self.syn_flood_percent)
         return None
 
     @property
     def foreground(self) -> Fraction:
         """Share of the foreground frames."""
-        return 1 - self.beside.share if self.beside else self._of_mix
+        return 1 - self.beside.share if self.beside else self.of_mix
 
     @property
     def has_background(self) -> bool:
         """Whether there is a background stream."""
-        return self._of_mix < 1
+        return self.of_mix < 1
 
     @property
-    def _of_mix(self) -> Fraction:
+    def of_mix(self) -> Fraction:
+        """Share of the foreground where nothing is beside the streams."""
         return NAMED_MIXES.get(self.mix) or Fraction(self.mix)
 
     @property

@@ -24,7 +24,7 @@ from dutperf.procedures.stateful import (
     teardown_rate,
 )
 from dutperf.results import Scalability
-from dutperf.tables.connection_tables import phase_table
+from dutperf.tables.connection_tables import phase_table, transport_table
 from dutperf.tables.rate_tables import (
     goal_table,
     media_table,
@@ -74,7 +74,12 @@ def tables(
         scalability: as stored.
     """
     found = [table for table, _ in result_tables(cells)]
-    beside = [media_table(cells), phase_table(cells), passport_table(cells)]
+    beside = [
+        media_table(cells),
+        transport_table(cells),
+        phase_table(cells),
+        passport_table(cells),
+    ]
     found += filter(None, beside)
     for cell in cells:
         found += _of_cell(cell)

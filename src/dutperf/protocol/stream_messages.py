@@ -115,6 +115,11 @@ class StreamRequest(MayHaveSeveralPorts):
         description="beside: the DUT need not forward them, so only how many were sent "
         "and came is told, apart from the streams",
     )
+    syn: bool = Field(
+        default=False,
+        description="of a stream beside another: SYNs of TCP that nobody answers, "
+        "without a tag; of one size, theirs, and from one port to one",
+    )
     ip_version: IpVersion
     frame_sizes: FrameSizes
     received_frame_sizes: FrameSizes = Field(

@@ -8,12 +8,13 @@ from typing import Any, Literal
 from dutperf.config.flows import Flow, directions, ends, tunnel_ends
 from dutperf.config.paths import path_flows, port_paths
 from dutperf.config.side import SideConfig, alternately
-from dutperf.config.sizes import most_pieces, received_sizes, sizes_in
+from dutperf.config.sizes import most_pieces, received_sizes, sizes_in, syn_size
 from dutperf.config.testbed import Testbed
 from dutperf.errors import InputError
 from dutperf.model.cell import Cell
 from dutperf.model.hosts import AddressSet
 from dutperf.model.specs import FixedLoadKeys, IpdvSpec
+from dutperf.model.stateful_keys import Stateful
 from dutperf.model.traffic import RANDOM_LABEL, Traffic
 from dutperf.protocol.base import DirectionName, Side, VlanTag
 from dutperf.protocol.stream_messages import (
@@ -140,6 +141,7 @@ def _direction(
 ) -> DirectionRequest:
     share = cell.traffic.foreground
     sender, receiver = ends(name)
+    streams = _streams(testbed, cell, name)
     return DirectionRequest(
         name=name,
         rate_fps=rate_fps,
@@ -149,9 +151,9 @@ def _direction(
         received_mpls=testbed.sides[receiver].mpls,
         encapsulation=testbed.sides[sender].tunnel,
         received_encapsulation=testbed.sides[receiver].tunnel,
-        streams=_streams(testbed, cell, name),
+        streams=streams,
         mix=Mix(foreground=share.numerator, of=share.denominator)
-        if share < 1
+        if len(streams) > 1
         else None,
     )
 
@@ -206,12 +208,20 @@ def _stream(
     headed = flow.name == "foreground"
     beside = traffic.beside if flow.name == "beside" else None
     headers = traffic.extension_headers(flow.version) if headed else []
+    if beside and beside.is_flood:
+        sizes = [[syn_size({v})] for v in (flow.version, flow.received_version)]
+    else:
+        sizes = [
+            sizes_in(cell, flow.version),
+            received_sizes(cell, flow.name, flow.sender),
+        ]
     return StreamRequest(
         id=_STREAM_IDS[direction, flow.name],
         name=flow.name,
         ip_version=flow.version,
-        frame_sizes=sizes_in(cell, flow.version),
-        received_frame_sizes=received_sizes(cell, flow.name, flow.sender),
+        syn=beside is not None and beside.is_flood,
+        frame_sizes=sizes[0],
+        received_frame_sizes=sizes[1],
         **_addressed(cell, flow, 0),
         more_paths=more_paths,
         src_port=_spoofed_port(testbed, traffic, flow) or source_port.bounds[0],
@@ -301,12 +311,17 @@ def _variations(
     testbed: Testbed, cell: Cell, flow: Flow, direction: DirectionName
 ) -> list[FieldVariation]:
     traffic = cell.traffic
+    is_flood = flow.name == "beside" and traffic.syn_flood_percent is not None
     found = [
         *(bits.variation("src_ip") for bits in flow.source.fields),
         *(bits.variation("dst_ip") for bits in flow.destination.fields),
-        *_ports(testbed, traffic, flow, direction),
+        *(
+            _flood_ports(cell.stateful)
+            if is_flood and cell.stateful
+            else _ports(testbed, traffic, flow, direction)
+        ),
     ]
-    if cell.spec.tcp:  # each connection has a four-tuple of its own
+    if cell.spec.tcp or is_flood:  # each connection has a four-tuple of its own
         found = [each.model_copy(update={"mode": "enumerate"}) for each in found]
     if traffic.mac == "random":
         found += [_random("src_mac", offset, width) for offset, width in _MAC_FIELDS]
@@ -336,6 +351,14 @@ def _ports(
             yield from rule.ports(name)
         elif own:
             yield own
+
+
+def _flood_ports(stateful: Stateful) -> Iterator[FieldVariation]:
+    """Those of no connection: it is other ports of the responder's that are asked."""
+    first, last = stateful.destinations
+    least, most = max((1, first - 1), (last + 1, 65535), key=lambda r: r[1] - r[0])
+    yield FieldVariation(field="src_port", width=16, min=1024, max=65535)
+    yield FieldVariation(field="dst_port", width=16, min=least, max=most)
 
 
 def _vlan_ids(tags: Sequence[VlanTag]) -> Iterator[FieldVariation]:

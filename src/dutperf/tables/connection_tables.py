@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import product
+from typing import NamedTuple
 
 from dutperf.model.stateful_keys import bounds
 from dutperf.protocol.base import DirectionName
@@ -21,6 +24,7 @@ from dutperf.tables.table_model import (
     duration,
     heads,
     number,
+    percent,
     rows,
 )
 
@@ -315,3 +319,80 @@ def _forwarded(way: DirectionName) -> Callable[[Subject], Entry]:
 
 def _received(direction: DirectionResult) -> int:
     return sum(stream.received for stream in direction.streams)
+
+
+# What the same device does with connections of UDP, and with those of TCP.
+
+
+class _Pair(NamedTuple):
+    what: str
+    udp: Subject
+    tcp: Subject
+
+
+_OF_EITHER: Mapping[str, str] = {
+    "connection-rate": "new connections, per second",
+    "tcp-connection-rate": "new connections, per second",
+    "table-capacity": "connections held",
+    "tcp-capacity": "connections held",
+}
+"""What procedures of UDP and of TCP both find."""
+_TRANSPORT_COLUMNS: Columns[_Pair] = (
+    (Column("of", "What was measured.", words=True), lambda pair: pair.what),
+    (Column("of UDP", "Frames and connections.", words=True), lambda p: p.udp.frames),
+    (Column("UDP", "Its result.", tone="strong"), lambda pair: pair.udp.figure),
+    (
+        Column("of TCP", "Segments and connections.", words=True),
+        lambda pair: pair.tcp.frames,
+    ),
+    (Column("TCP", "Its result.", tone="strong"), lambda pair: pair.tcp.figure),
+    (
+        Column("TCP / UDP", "Where neither is a bound.", "of UDP's"),
+        lambda pair: percent(_share_percent(pair), digits=3),
+    ),
+)
+
+
+def transport_table(cells: Sequence[Subject]) -> Table | None:
+    """A row for what was found of UDP and of TCP alike; None: there is nothing."""
+    found: dict[tuple[str, ...], tuple[list[Subject], list[Subject]]] = {}
+    for cell in cells:
+        if cell.opened is None and cell.procedure not in _OF_EITHER:
+            continue
+        on_open = cell.opened if cell.procedure not in _OF_EITHER else None
+        what = _OF_EITHER.get(cell.procedure, f"{cell.name}, {cell.unit}")
+        key = (what, cell.versions, cell.at, str(on_open and on_open.connections))
+        is_tcp = cell.procedure.startswith("tcp-") or (
+            cell.opened is not None and cell.opened.transport == "tcp"
+        )
+        found.setdefault(key, ([], []))[is_tcp].append(cell)
+    pairs = [
+        _Pair(what, udp, tcp)
+        for (what, *_), (of_udp, of_tcp) in found.items()
+        for udp, tcp in _alike(of_udp, of_tcp)
+    ]
+    if not pairs:
+        return None
+    return Table(
+        key="transports",
+        title="UDP and TCP (RFC 8219 8)",
+        columns=heads(_TRANSPORT_COLUMNS),
+        rows=rows(_TRANSPORT_COLUMNS, pairs, lambda pair: pair.tcp.id),
+    )
+
+
+def _alike(
+    udp: Sequence[Subject], tcp: Sequence[Subject]
+) -> Iterable[tuple[Subject, Subject]]:
+    """Each with its like by size, or, if there are more of one, with every other."""
+    if len(udp) != len(tcp):
+        return product(udp, tcp)
+    by_size = partial(sorted, key=lambda cell: cell.frame_size or 0)
+    return zip(by_size(udp), by_size(tcp), strict=True)
+
+
+def _share_percent(pair: _Pair) -> float | None:
+    udp, tcp = pair.udp, pair.tcp
+    if not udp.median or tcp.median is None or udp.is_bound or tcp.is_bound:
+        return None
+    return tcp.median * 100 / udp.median

@@ -173,9 +173,14 @@ def _on_tcp(stateful: Stateful, opened_by: int | None) -> dict[str, Any] | None:
 
 
 def _one_direction(request: TrialRequest) -> tuple[dict[str, Any], dict[str, Any]]:
-    """As plain data: the request, and the foreground of its only direction."""
+    """As plain data: the request, and the foreground of its only direction.
+
+    What is beside the stream is there in phase 2 alone.
+    """
     data = request.model_dump()
     (direction,) = data["directions"]
+    if direction["streams"][-1]["name"] == "beside":
+        direction |= {"streams": direction["streams"][:1], "mix": None}
     return data, direction["streams"][0]
 
 
