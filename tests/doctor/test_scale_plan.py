@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dutperf.cli.app import whole
-from dutperf.doctor.scale_plan import buffers_mb, scale_plan
+from dutperf.doctor.cpu_checks import buffers_mb, scale_plan
 from dutperf.errors import InputError
 
 

@@ -128,8 +128,8 @@ def test_the_tear_down_rate_is_that_of_the_device(tmp_path: Path) -> None:
 
 
 PHASES = (
-    *("--stateful", "--connections", "2000", "--phase1-rate", "5000"),
-    *("--trial-duration", "1.5", "--residual-wait", "0.3", "--resolution", "2%"),
+    *("--stateful", "--connections", "1000", "--phase1-rate", "5000"),
+    *("--trial-duration", "1.5", "--residual-wait", "0.2", "--resolution", "2%"),
 )
 SERVICE_FPS = 10_000
 

@@ -31,8 +31,8 @@ from dutperf.results import load_journal, load_results
 pytestmark = [*needs_engine, *tolerant]
 
 SECOND_TRIAL = ("--load", "100", "--load", "50", "--max-rate", "1000", "--ip", "4")
-"""Two trials of 5 s; the tests wait for the first and disturb the second, in time."""
-SLOW = [*SHORT[2:], "--trial-duration", "5"]
+"""Two trials of 3 s; the tests wait for the first and disturb the second, in time."""
+SLOW = [*SHORT[2:], "--trial-duration", "3"]
 
 
 @pytest.fixture(autouse=True)

@@ -29,7 +29,7 @@ from livetools import (
     virtio_user,
 )
 
-from dutperf.doctor.scale_plan import buffers_mb
+from dutperf.doctor.cpu_checks import buffers_mb
 from dutperf.engine.client import Engine
 from dutperf.protocol.result_messages import TrialResult
 from dutperf.protocol.stream_messages import FieldVariation
@@ -85,12 +85,12 @@ def test_each_frame_is_counted_once(
             assert told == [(part,) * 3 for part in parts if shares > 1]
 
 
-@pytest.mark.parametrize("shares", [1, 2, 4])
+@pytest.mark.parametrize("shares", [1, 2, 4, 8])
 def test_ports_that_copy_no_frame_have_queues_for_shares(
     tmp_path: Path, shares: int
 ) -> None:
     """Queue k of virtio-user is queue k of vhost."""
-    with running_engine(tmp_path) as engine:
+    with running_engine(tmp_path, memory_mb=1024) as engine:
         ports = [vhost(tmp_path, shares), virtio_user(tmp_path, shares)]
         engine.open_ports(ports, shares)
         for number in (1, 2):
@@ -177,7 +177,7 @@ def spread(request: TrialRequest) -> TrialRequest:
     directions = [
         each.model_copy(
             update={
-                "streams": [each.streams[0].model_copy(update={"variations": ports})]
+                "streams": [each.streams[0].model_copy(update={"vary": ports})]
             }
         )
         for each in request.directions

@@ -9,7 +9,7 @@ from report_sample import all_sizes, sample_environment, store, throughput_cell
 from told_cells import retyped
 
 from dutperf.charts.cells import finished_cell
-from dutperf.charts.scalability_charts import growth_charts
+from dutperf.charts.repeat_charts import growth_charts
 from dutperf.charts.text import MISSING, shown
 from dutperf.procedures.scalability import scalability
 from dutperf.report import write_report

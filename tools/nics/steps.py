@@ -136,9 +136,14 @@ def _throughput(tester: Tester) -> Seen:
     return tester.counted(f"throughput {_LOOK}", tester.testbed())
 
 
-def _two_shares(tester: Tester) -> Seen:
+def _shares(number: int) -> Callable[[Tester], Seen]:
     """Each with a queue of either NIC."""
-    return tester.counted(f"frame-loss {_LOSS}", tester.testbed() | {"shares": 2})
+
+    def run(tester: Tester) -> Seen:
+        shared = tester.testbed() | {"shares": number}
+        return tester.counted(f"frame-loss {_LOSS}", shared)
+
+    return run
 
 
 def _frame_loss(tester: Tester) -> Seen:
@@ -301,7 +306,18 @@ STEPS = (
     Step("selftest --cabled --quick", _selftest),
     Step("throughput on the cable", _cable),
     Step("throughput", _throughput),
-    Step("two shares", _two_shares, but={"e1000e": "refused"}),
+    Step("shares: two", _shares(2), but={"e1000e": "refused"}),
+    # Of QEMU's virtio the lab has two queues.
+    Step(
+        "shares: four",
+        _shares(4),
+        but={"e1000e": "refused", "virtio-net-pci": "refused"},
+    ),
+    Step(
+        "shares: eight",
+        _shares(8),
+        but={"e1000e": "refused", "virtio-net-pci": "refused"},
+    ),
     Step("flow control, vfio-pci", _flow_control_of_nics, "off", _NO_FLOW_CONTROL),
     Step("frame loss", _frame_loss),
     Step("latency", _latency),

@@ -19,7 +19,7 @@ from dutperf.config import load_testbed
 from dutperf.config.campaign import LabKeys
 from dutperf.doctor import Check, Verdict
 from dutperf.doctor.checks import examine
-from dutperf.doctor.scale_plan import ScalePlan, scale_plan
+from dutperf.doctor.cpu_checks import ScalePlan, scale_plan
 from dutperf.errors import InputError
 from dutperf.model.fields import written_number
 from dutperf.protocol.base import MAX_SHARES

@@ -43,10 +43,10 @@ from dutperf.model.procedure_keys import (
     RepeatNumber,
     SearchedKeys,
     StreamKeys,
+    TcpKeys,
     TimedStreamKeys,
     told,
 )
-from dutperf.model.tcp_keys import TcpKeys
 from dutperf.model.traffic import DEFAULT_GROUP, Traffic
 from dutperf.protocol.trial_messages import (
     MAX_TIMEOUTS,

@@ -27,6 +27,7 @@ from dutperf.model.procedure_keys import (
     SearchedKeys,
     StreamKeys,
     Tagging,
+    TcpKeys,
     TimedStreamKeys,
     TrialDuration,
     check_connections,
@@ -47,7 +48,6 @@ from dutperf.model.stateful_keys import (
     RateKeys,
     TeardownKeys,
 )
-from dutperf.model.tcp_keys import TcpKeys
 from dutperf.protocol.trial_messages import ConnectionBegin, ConnectionEnd, Tcp
 
 # Procedures about connections through a stateful gateway (RFC 9693).

@@ -12,7 +12,6 @@ from dutperf.procedures import (
     frame_loss,
     outage,
     system_recovery,
-    tcp_connection_rate,
     throughput,
 )
 from dutperf.procedures.method import Method
@@ -48,7 +47,7 @@ METHODS: Mapping[ProcedureName, Method] = {
         delays.LATENCY_METHOD,
         delays.PDV_METHOD,
         delays.IPDV_METHOD,
-        tcp_connection_rate.METHOD,
+        tcp_connections.RATE,
         tcp_connections.CAPACITY,
         tcp_connections.REQUESTS,
         tcp_connections.TEARDOWN,

@@ -32,8 +32,11 @@ from dutperf.charts.chart import TEMPLATE, Chart, Figure
 from dutperf.charts.connection_views import connection_views
 from dutperf.charts.loss_charts import frame_loss_chart, loss_around_chart
 from dutperf.charts.rate_charts import frame_rate_chart, maxima, search_chart
-from dutperf.charts.repeat_charts import rate_repeats_chart, repeats_chart
-from dutperf.charts.scalability_charts import growth_charts
+from dutperf.charts.repeat_charts import (
+    growth_charts,
+    rate_repeats_chart,
+    repeats_chart,
+)
 from dutperf.charts.text import STYLE
 from dutperf.charts.trial_views import (
     ROLES,

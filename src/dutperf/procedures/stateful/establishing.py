@@ -25,8 +25,8 @@ from dutperf.config.phase2 import Timing, phase1_frames
 from dutperf.config.sizes import LONGER_THAN_SYN_BYTES, syn_size
 from dutperf.model.cell import Cell
 from dutperf.model.frames import version_of
+from dutperf.model.procedure_keys import TcpKeys
 from dutperf.model.stateful_keys import Stateful, bounds
-from dutperf.model.tcp_keys import TcpKeys
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import NoUseError, Troubles, outcome
 from dutperf.procedures.stateful.connection_diagnosis import (
