@@ -176,9 +176,7 @@ def spread(request: TrialRequest) -> TrialRequest:
     ports = [FieldVariation(field="src_port", width=16, min=1024, max=65535)]
     directions = [
         each.model_copy(
-            update={
-                "streams": [each.streams[0].model_copy(update={"vary": ports})]
-            }
+            update={"streams": [each.streams[0].model_copy(update={"vary": ports})]}
         )
         for each in request.directions
     ]
