@@ -98,10 +98,14 @@ def of(result: TrialResult) -> TcpResult:
     return result.tcp
 
 
-def assert_whole(result: TrialResult, count: int, end: int, first: int = 0) -> None:
+def assert_whole(
+    result: TrialResult, count: int, end: int, first: int = 0, pieces: int = 1
+) -> None:
+    """``pieces``: segments of a response."""
     told = [(s.sent, s.received, s.duplicate) for s in of(result).segments]
-    nobody, each = (0, 0, 0), (count, count, 0)
-    assert told == [each if first <= n < end else nobody for n in range(len(told))]
+    expected = [count if first <= n < end else 0 for n in range(len(told))]
+    expected[4] *= pieces
+    assert told == [(each, each, 0) for each in expected]
     for told_by in (of(result).initiator, of(result).responder):
         assert set(told_by.model_dump().values()) == {0}
     assert of(result).first_answer_ns.count == (count if end - first > 1 else 0)
@@ -258,11 +262,32 @@ def test_how_long_a_connection_takes_to_open_is_both_ways_together(
     assert 2 * delay_ns - 64 <= opening.min < 3 * delay_ns
 
 
-@pytest.mark.parametrize("object_bytes", [0, 1, 1384])
-def test_an_object_of_any_size_that_fits(tmp_path: Path, object_bytes: int) -> None:
+@pytest.mark.parametrize(
+    ("object_bytes", "pieces"), [(0, 1), (1384, 1), (1500, 2), (65_000, 45)]
+)
+def test_an_object_of_any_size(tmp_path: Path, object_bytes: int, pieces: int) -> None:
     with wire(tmp_path) as engine:
-        request = connections(until="closed", object_bytes=object_bytes)
-        assert_whole(engine.measure(to_nobody(request)), 500, STEPS["closed"])
+        for trial_id, until in enumerate(("answered", "closed"), start=1):
+            request = connections(
+                fps=1000, trial_id=trial_id, until=until, object_bytes=object_bytes
+            )
+            result = engine.measure(to_nobody(request))
+            assert_whole(result, 50, STEPS[until], pieces=pieces)
+
+
+def test_a_response_that_lacks_a_segment_is_not_answered(tmp_path: Path) -> None:
+    rule = {"probability": 0.02, "do": "drop"}
+    with wire(tmp_path, reverse=[rule]) as engine:
+        opened = connections(fps=1000, ms=200, until="closed", object_bytes=11_000)
+        result = engine.measure(to_nobody(opened))
+    sent = {s.name: s.sent for s in of(result).segments}
+    came = {s.name: s.received for s in of(result).segments}
+    assert sent["response"] == 8 * came["request"]
+    missing = sent["response"] - came["response"]
+    assert missing > 0
+    assert came["request"] - missing <= sent["fin"] <= came["response"] // 8
+    assert of(result).initiator.wrong == 0
+    assert result.verdict.kind == "fail"
 
 
 def test_a_single_connection(tmp_path: Path) -> None:

@@ -26,10 +26,12 @@ constexpr std::array<const char*, dataplane::kSteps> kSegments = {
 // Of draws that no variation has.
 constexpr uint64_t kNumbersGroup = UINT32_MAX - 1;
 constexpr uint64_t kFloodGroup = UINT32_MAX - 2;
-// What a segment's own headers take of an MSS, and the header of a response.
 constexpr uint32_t kLeastMss = 536;  // RFC 9293 3.7.1
 constexpr uint32_t kMostMss = 8960;
-constexpr uint32_t kBesideObject = 64 + sizeof(net::TcpTimestamps);
+// With the header of its response it fits the window that is offered.
+constexpr uint32_t kMostObject = 65'000;
+static_assert(kMostObject + 100 < net::kTcpWindow);
+static_assert(net::segments_of(kMostObject + 100, kLeastMss) <= UINT8_MAX);
 constexpr uint64_t kMostConnections = uint64_t{1} << 32;
 
 net::SequenceNumbers numbers_of(uint64_t seed, uint64_t opened_by) {
@@ -56,8 +58,7 @@ std::optional<dataplane::ExchangeSpec> parse_exchange(ObjectReader& trial, uint6
     reader.refuse("until", "must be opened: nothing answers the ack that begins");
   }
   first.mss = static_cast<uint16_t>(reader.number_or("mss", 1460, kLeastMss, kMostMss));
-  spec.object_bytes =
-      static_cast<uint32_t>(reader.number_or("object_bytes", 64, 0, first.mss - kBesideObject));
+  spec.object_bytes = static_cast<uint32_t>(reader.number_or("object_bytes", 64, 0, kMostObject));
   const bool opens = first.step == Step::kSyn;
   const bool is_told = reader.has("opened_by") && !reader.at("opened_by").is_null();
   const uint64_t opened_by = is_told ? reader.number("opened_by", 1, UINT16_MAX) : trial_id;
@@ -167,6 +168,8 @@ ExchangeResult exchange_result(const dataplane::TrialSpec& spec, const dataplane
     }
   }
   result.first = spec.exchange->first.step;
+  result.pieces = net::segments_of(net::http_response(spec.exchange->object_bytes).size(),
+                                   spec.exchange->first.mss);
   result.segments[static_cast<size_t>(result.first)].sent = run.sent_from(result.initiator).sent;
   return result;
 }
@@ -179,7 +182,8 @@ measure::ExchangeFacts facts_of(const ExchangeResult& result,
   for (const measure::Shadow& shadow : shadows) {
     if (!shadow.may_lose) continue;
     const uint64_t connections = result.segments[static_cast<size_t>(result.first)].sent;
-    facts.may_be_ours += std::min(shadow.frames, connections) * (dataplane::kSteps - 1);
+    facts.may_be_ours +=
+        std::min(shadow.frames, connections) * (dataplane::kSteps - 2 + result.pieces);
   }
   for (size_t step = static_cast<size_t>(result.first) + 1; step < dataplane::kSteps; ++step) {
     const ExchangeResult::Segments& segments = result.segments[step];

@@ -41,6 +41,7 @@ struct ExchangeResult {
   std::array<Segments, dataplane::kSteps> segments;
   dataplane::Side initiator = dataplane::Side::kLeft;
   dataplane::Step first = dataplane::Step::kSyn;      // that the trial began with
+  uint32_t pieces = 1;                                // segments of a response
   dataplane::ExchangeReport ends[dataplane::kSides];  // by side
 };
 

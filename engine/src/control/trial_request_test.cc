@@ -368,7 +368,7 @@ TEST(TrialRunParams, OfConnectionsRefuseWhatTheyHaveNot) {
   refused("/tcp/opened_by", nullptr);
   refused("/tcp/asked", -1);
   refused("/tcp/mss", 535);
-  refused("/tcp/object_bytes", 1400);
+  refused("/tcp/object_bytes", 65001U);
   refused("/tcp/object", 3);
   refused("/directions/0/streams/0/frame_sizes", Json{64});
   refused("/directions/0/streams/0/ipv4_options", Json{"nop"});

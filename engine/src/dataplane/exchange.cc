@@ -26,13 +26,20 @@ Exchange::Exchange(const ExchangeSpec& spec, bool is_initiator, const dpdk::TxQu
       pool_(pool),
       copies_(copies),
       response_(net::http_response(spec.object_bytes)),
+      piece_bytes_(net::data_bytes(spec.first.mss)),
+      pieces_(net::segments_of(response_.size(), spec.first.mss)),
       sent_before_(spec.first.sent_before),
       answered_before_(spec.first.answered_before),
       sent_(sent_before_ + bytes_if(spec.includes(Step::kRequest), net::kHttpRequestBytes)),
       answered_(answered_before_ + bytes_if(spec.includes(Step::kResponse), response_.size())) {
   for (size_t step = 0; step < kSteps; ++step) {
     const bool here = is_received_by_initiator(static_cast<Step>(step)) == is_initiator;
-    taken_.emplace_back(here && spec.includes(static_cast<Step>(step)) ? spec.connections : 0);
+    const uint64_t bits =
+        spec.connections * (static_cast<Step>(step) == Step::kResponse ? pieces_ : 1);
+    taken_.emplace_back(here && spec.includes(static_cast<Step>(step)) ? bits : 0);
+  }
+  if (is_initiator && pieces_ > 1 && spec.includes(Step::kResponse)) {
+    pieces_taken_.resize(spec.connections);
   }
   const bool may_hold = is_initiator && spec.includes(Step::kSyn) && spec.includes(Step::kRequest);
   held_back_ = ConnectionBits(may_hold ? spec.connections : 0);
@@ -90,19 +97,20 @@ bool Exchange::take(dpdk::Mbuf* mbuf, uint32_t before, const net::Segment& segme
   return is_initiator_ ? initiate(received) : respond(received);
 }
 
-bool Exchange::takes_known(Step step, uint64_t connection) noexcept {
+bool Exchange::takes_known(Step step, uint64_t connection, uint32_t piece) noexcept {
   if (!spec_.includes(step)) {
     ++report_.unknown;
     return false;
   }
-  const bool is_new = taken_[index_of(step)].add(connection);
+  const uint64_t bit = step == Step::kResponse ? connection * pieces_ + piece : connection;
+  const bool is_new = taken_[index_of(step)].add(bit);
   ++(is_new ? report_.received : report_.duplicate)[index_of(step)];
   return is_new;
 }
 
-bool Exchange::takes(Step step, uint32_t number) noexcept {
+bool Exchange::takes(Step step, uint32_t number, uint32_t piece) noexcept {
   const uint64_t connection = spec_.first.numbers.connection_of(number);
-  if (connection < spec_.connections) return takes_known(step, connection);
+  if (connection < spec_.connections) return takes_known(step, connection, piece);
   if (is_initiator_) {
     ++report_.unknown;
     return false;
@@ -156,11 +164,22 @@ bool Exchange::respond_to_request(const Received& received) noexcept {
     return false;
   }
   if (!takes_known(Step::kRequest, *connection)) return false;
-  return answer(Step::kResponse, received,
-                {.flags = net::kTcpAck | net::kTcpPsh,
-                 .sequence = segment.acknowledgment,
-                 .acknowledgment = segment.sequence + static_cast<uint32_t>(net::kHttpRequestBytes),
-                 .payload = response_});
+  net::Answer response{
+      .flags = net::kTcpAck,
+      .sequence = segment.acknowledgment,
+      .acknowledgment = segment.sequence + static_cast<uint32_t>(net::kHttpRequestBytes)};
+  for (uint32_t i = 0; i + 1 < pieces_; ++i, response.sequence += piece_bytes_) {
+    response.payload = piece(i);
+    answer_beside(Step::kResponse, received, response);
+  }
+  response.flags |= net::kTcpPsh;
+  response.payload = piece(pieces_ - 1);
+  return answer(Step::kResponse, received, response);
+}
+
+std::span<const uint8_t> Exchange::piece(uint32_t index) const noexcept {
+  const size_t at = size_t{index} * piece_bytes_;
+  return {response_.data() + at, std::min<size_t>(piece_bytes_, response_.size() - at)};
 }
 
 bool Exchange::respond_to_fin(const Received& received) noexcept {
@@ -249,19 +268,38 @@ bool Exchange::request(const Received& received, uint32_t number,
                  .payload = text});
 }
 
+// Of one segment alone it makes no difference where in the stream a device has put it.
+std::optional<uint32_t> Exchange::piece_in(const Received& received,
+                                           uint32_t number) const noexcept {
+  uint32_t index = 0;
+  if (pieces_ > 1) {
+    const uint32_t begin = net::SequenceNumbers::answer_to(number) + 1 + answered_before_;
+    const uint32_t at = received.segment.sequence - begin;
+    index = at / piece_bytes_;
+    if (index >= pieces_ || at != index * piece_bytes_) return std::nullopt;
+  }
+  return std::ranges::equal(received.payload, piece(index)) ? std::optional(index) : std::nullopt;
+}
+
 bool Exchange::take_response(const Received& received) noexcept {
   const net::Segment& segment = received.segment;
-  if (!std::ranges::equal(received.payload, response_)) {
+  const uint32_t number = segment.acknowledgment - 1 - sent_;
+  const std::optional<uint32_t> index = piece_in(received, number);
+  if (!index) {
     ++report_.wrong;
     return false;
   }
-  if (!takes(Step::kResponse, segment.acknowledgment - 1 - sent_)) return false;
+  if (!takes(Step::kResponse, number, *index)) return false;
+  if (pieces_ > 1 && ++pieces_taken_[spec_.first.numbers.connection_of(number)] < pieces_) {
+    return false;
+  }
   time_answer(Step::kResponse, received);
   if (!spec_.includes(Step::kFin)) return false;
+  const auto rest = static_cast<uint32_t>(response_.size() - size_t{*index} * piece_bytes_);
   return answer(Step::kFin, received,
                 {.flags = net::kTcpAck | net::kTcpFin,
                  .sequence = segment.acknowledgment,
-                 .acknowledgment = segment.sequence + static_cast<uint32_t>(response_.size())});
+                 .acknowledgment = segment.sequence + rest});
 }
 
 bool Exchange::take_last_fin(const Received& received) noexcept {

@@ -4,8 +4,10 @@
 //
 // An answer is written over the segment that it answers and leaves by the side's own transmit
 // queue, at the end of the receiver's step. Nothing is kept of a connection but a bit for each step
-// that it has taken. What the port has no room for waits; what there is no room to wait for is the
-// tester's own loss, and counted. Nothing is sent twice: a segment that is lost stays lost.
+// that it has taken and, of a response of several segments, how many have come. These leave all at
+// once, as they fit the window, and are answered when the response is whole. What the port has no
+// room for waits; what there is no room to wait for is the tester's own loss, and counted. Nothing
+// is sent twice: a segment that is lost stays lost.
 #pragma once
 
 #include <array>
@@ -118,6 +120,9 @@ class Exchange {
   bool initiate(const Received& received) noexcept;
   bool confirm(const Received& received) noexcept;
   bool take_response(const Received& received) noexcept;
+  // Which of the response's segments it is; none: what it holds is not there.
+  std::optional<uint32_t> piece_in(const Received& received, uint32_t number) const noexcept;
+  std::span<const uint8_t> piece(uint32_t index) const noexcept;
   bool take_last_fin(const Received& received) noexcept;
   bool ask(const Received& received) noexcept;
   bool request(const Received& received, uint32_t number, uint32_t acknowledgment) noexcept;
@@ -125,8 +130,8 @@ class Exchange {
   void time_answer(Step step, const Received& received) noexcept;
   // Whether the connection takes the step for the first time. By its initiator's first number; a
   // responder counts those, too, whose numbers a device has changed.
-  bool takes(Step step, uint32_t number) noexcept;
-  bool takes_known(Step step, uint64_t connection) noexcept;
+  bool takes(Step step, uint32_t number, uint32_t piece = 0) noexcept;
+  bool takes_known(Step step, uint64_t connection, uint32_t piece = 0) noexcept;
   // Sends the answer; true when it is in the segment's own buffer.
   bool answer(Step step, const Received& received, net::Answer answer) noexcept;
   // As one more frame.
@@ -141,11 +146,15 @@ class Exchange {
   dpdk::FramePool& pool_;
   const bool copies_;
   const std::vector<uint8_t> response_;
+  const uint32_t piece_bytes_;  // of the response that a segment holds, but for the last one
+  const uint32_t pieces_;
   const uint32_t sent_before_;  // data of each connection, before the trial
   const uint32_t answered_before_;
   const uint32_t sent_;  // and with its requests and responses
   const uint32_t answered_;
-  std::vector<ConnectionBits> taken_;  // by step; empty where this side does not receive it
+  // By step; empty where this side does not receive it. Of the response a bit for each segment.
+  std::vector<ConnectionBits> taken_;
+  std::vector<uint8_t> pieces_taken_;  // by connection, where a response is several segments
   ConnectionBits held_back_;           // what the initiator has no leave to ask for yet
   std::vector<dpdk::Mbuf*> waiting_;
   std::vector<Step> steps_;  // of these

@@ -178,7 +178,7 @@ struct ExchangeSpec {
   net::SegmentLayout first;
   net::Step last = net::Step::kResponse;
   uint64_t connections = 0;    // at most 2^32
-  uint32_t object_bytes = 64;  // of a response, behind its header; one segment has both
+  uint32_t object_bytes = 64;  // of a response, behind its header
   // What comes to the responder from these was not translated, and did not arrive.
   std::optional<OwnSources> untranslated;
 

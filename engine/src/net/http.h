@@ -1,5 +1,5 @@
-// A GET of HTTP/1.1 (RFC 9112) that names a number in its text, and what it is answered by: one
-// segment each.
+// A GET of HTTP/1.1 (RFC 9112) that names a number in its text, one segment, and what it is
+// answered by.
 #pragma once
 
 #include <cstddef>

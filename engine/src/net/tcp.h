@@ -116,6 +116,12 @@ struct SegmentLayout {
   }
 };
 
+// What a segment of that MSS holds: options are part of it (RFC 6691).
+constexpr uint32_t data_bytes(uint16_t mss) { return mss - uint32_t{sizeof(TcpTimestamps)}; }
+constexpr uint32_t segments_of(size_t bytes, uint16_t mss) {
+  return static_cast<uint32_t>((bytes + data_bytes(mss) - 1) / data_bytes(mss));
+}
+
 // View into a received frame. Valid while the frame is.
 struct Segment {
   uint8_t ip_version = 4;

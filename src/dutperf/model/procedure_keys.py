@@ -35,6 +35,7 @@ from dutperf.model.stateful_keys import ConnectionKeys, Phase2Keys
 from dutperf.model.traffic import Traffic
 from dutperf.protocol.trial_messages import (
     MAX_MSS,
+    MAX_OBJECT_BYTES,
     MIN_MSS,
     ConnectionBegin,
     ConnectionEnd,
@@ -386,12 +387,15 @@ class TcpKeys(ProcedureKeys):
     use: ClassVar[ConnectionBegin | None] = None
     """What a later trial begins with on each of them; None: there is none."""
 
-    object_bytes: Annotated[int, Field(ge=0, le=MAX_MSS)] = Field(
+    object_bytes: Annotated[int, Field(ge=0, le=MAX_OBJECT_BYTES)] = Field(
         default=64,
-        description="of what the GET is for; header and object are one segment",
+        description="of what the GET is for; with its header as many segments as it "
+        "takes",
     )
     mss: Annotated[int, Field(ge=MIN_MSS, le=MAX_MSS)] = Field(
-        default=1460, description="maximum segment size that both sides announce"
+        default=1440,
+        description="maximum segment size that both sides announce; default: what 1,500 "
+        "bytes hold of IPv6, too",
     )
 
     @property

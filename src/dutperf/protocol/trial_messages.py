@@ -118,7 +118,9 @@ ConnectionEnd = Literal["half_open", "opened", "answered", "closed"]
 MIN_MSS = 536
 """RFC 9293 3.7.1."""
 MAX_MSS = 8960
-_BESIDE_OBJECT = 76
+MAX_OBJECT_BYTES = 65_000
+"""With the header of its response it fits the window that is offered."""
+_OPTIONS_BYTES = 12
 """What a segment's timestamps and the header of a response take of an MSS."""
 _FIRST: dict[ConnectionBegin, int] = {"syn": 0, "ack": 2, "request": 3, "fin": 5}
 _AFTER: dict[ConnectionEnd, int] = {
@@ -140,7 +142,8 @@ class Tcp(Message):
 
     Frame k is the SYN of connection k, from the four-tuple that a UDP frame k would
     have, or a later segment of its initiator. The other side answers it, and this side
-    that, as far as ``until`` says; one segment of each kind, none sent twice.
+    that, as far as ``until`` says; one segment of each kind, of the response as many as
+    it takes, none sent twice.
     """
 
     begin: ConnectionBegin = Field(
@@ -165,8 +168,9 @@ class Tcp(Message):
         "untranslated, and did not arrive",
     )
     mss: Annotated[int, Field(ge=MIN_MSS, le=MAX_MSS)] = 1460
-    object_bytes: Annotated[int, Field(ge=0, le=MAX_MSS)] = Field(
-        default=64, description="of a response, which is one segment"
+    object_bytes: Annotated[int, Field(ge=0, le=MAX_OBJECT_BYTES)] = Field(
+        default=64,
+        description="of a response, which is as many segments as it takes, all at once",
     )
 
     @property
@@ -183,12 +187,13 @@ class Tcp(Message):
             raise ValueError("opened_by goes with what begins after the SYN")
         if self.asked and self.begin in ("syn", "ack"):
             raise ValueError("asked goes with request and fin")
-        if self.object_bytes > self.mss - _BESIDE_OBJECT:
-            raise ValueError(
-                f"object_bytes {self.object_bytes}: with an MSS of {self.mss} a "
-                f"response holds {self.mss - _BESIDE_OBJECT}"
-            )
         return self
+
+    @property
+    def response_segments(self) -> int:
+        """How many a response is."""
+        header = f"HTTP/1.1 200 OK\r\nContent-Length: {self.object_bytes}\r\n\r\n"
+        return -(-(len(header) + self.object_bytes) // (self.mss - _OPTIONS_BYTES))
 
 
 class TcpData(Message):

@@ -617,6 +617,7 @@ def _connections(
     kinds: tuple[SegmentName, ...] = get_args(SegmentName)
     steps = trial.tcp.steps
     there = [came if n in steps else 0 for n in range(len(kinds))]
+    there[kinds.index("response")] *= trial.tcp.response_segments
     sent = [stream.sent if n == steps.start else there[n] for n in range(len(kinds))]
     each = zip(kinds, sent, there, strict=True)
     nothing = TcpEnd(**dict.fromkeys(TcpEnd.model_fields, 0))
