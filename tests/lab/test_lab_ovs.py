@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from labtools import needs_lab
-from livetools import measured_in_lab
+from livetools import SHORT, dutperf, measured_in_lab
 
 from dutperf import lab
 from dutperf.config.side import MemifPort
@@ -19,6 +19,7 @@ from dutperf.lab.devices import open_vswitch
 from dutperf.lab.devices.open_vswitch import OVS_DPDK, RING_FRAMES, ROUTED, rules
 from dutperf.lab.processes import plan_cpus
 from dutperf.lab.state import ChangedSetting
+from dutperf.results import load_results
 
 NAME = "ovs-dpdk"
 
@@ -44,9 +45,11 @@ def test_the_rules_know_the_addresses_and_macs_of_the_testbed() -> None:
         assert port.ring_frames == RING_FRAMES
         gateways = [getattr(OVS_DPDK, name).ip(version).gateway for version in (4, 6)]
         assert list(side.own) == gateways
-    text = "\n".join(rules())
-    assert text.count("dec_ttl") == 4
-    assert "priority=0,actions=drop" in text
+    for tracked in (False, True):
+        text = "\n".join(rules(tracked=tracked))
+        assert text.count("dec_ttl") == 4
+        assert "priority=0,actions=drop" in text
+        assert text.count("ct(commit)") == (2 if tracked else 0)
 
 
 @in_a_lab
@@ -66,6 +69,25 @@ def test_it_is_a_router(tmp_path: Path, ip: str, networks: str) -> None:
         if stream.inspected and trial.role == "trial"
     ]
     assert sum(inspected) > 0
+
+
+@in_a_lab
+@pytest.mark.parametrize("ip", ["4", "6"])
+def test_as_a_firewall_it_lets_in_what_belongs_to_a_connection(
+    tmp_path: Path, ip: str
+) -> None:
+    """Of TCP all eight segments pass; of nobody's connection no frame does."""
+    own = ("--lab", "ovs-dpdk-ct", "--ip", ip, "--max-rate", "1000", *SHORT)
+    opened, alone = tmp_path / "opened", tmp_path / "alone"
+    dutperf("tcp-connection-rate", "--until", "closed", *own, "--output", str(opened))
+    load = ("--direction", "reverse", "--load", "100")
+    dutperf("frame-loss", *load, *own, "--output", str(alone))
+    (cell,) = load_results(opened).cells
+    assert (cell.verdict, cell.median) == ("pass", 1000)
+    trials = load_results(alone).trials
+    ways = [way for trial in trials for way in trial.result.directions]
+    assert sum(stream.sent for way in ways for stream in way.streams) > 0
+    assert sum(stream.received for way in ways for stream in way.streams) == 0
 
 
 @in_a_lab

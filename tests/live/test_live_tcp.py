@@ -267,7 +267,8 @@ def test_how_long_a_connection_takes_to_open_is_both_ways_together(
 )
 def test_an_object_of_any_size(tmp_path: Path, object_bytes: int, pieces: int) -> None:
     with wire(tmp_path) as engine:
-        for trial_id, until in enumerate(("answered", "closed"), start=1):
+        ends: tuple[ConnectionEnd, ...] = ("answered", "closed")
+        for trial_id, until in enumerate(ends, start=1):
             request = connections(
                 fps=1000, trial_id=trial_id, until=until, object_bytes=object_bytes
             )

@@ -231,9 +231,9 @@ _OPTIONS_BYTES = 12
 
 def _pieces_of_response(tcp: Json) -> int:
     """How many segments it is, of header and object."""
-    object_bytes = tcp["object_bytes"]
+    object_bytes, mss = int(tcp["object_bytes"]), int(tcp["mss"])
     header = f"HTTP/1.1 200 OK\r\nContent-Length: {object_bytes}\r\n\r\n"
-    return -(-(len(header) + object_bytes) // (tcp["mss"] - _OPTIONS_BYTES))
+    return -(-(len(header) + object_bytes) // (mss - _OPTIONS_BYTES))
 
 
 # --- verdicts

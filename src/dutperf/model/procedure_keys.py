@@ -394,8 +394,8 @@ class TcpKeys(ProcedureKeys):
     )
     mss: Annotated[int, Field(ge=MIN_MSS, le=MAX_MSS)] = Field(
         default=1440,
-        description="maximum segment size that both sides announce; default: what 1,500 "
-        "bytes hold of IPv6, too",
+        description="maximum segment size that both sides announce; default: what "
+        "1,500 bytes hold of IPv6, too",
     )
 
     @property

@@ -28,7 +28,7 @@ from dutperf.lab.devices.linux import (
     WIRE,
 )
 from dutperf.lab.devices.nftables import NFT_NAT44, NFT_NAT66, linux_firewall
-from dutperf.lab.devices.open_vswitch import OVS_DPDK
+from dutperf.lab.devices.open_vswitch import OVS_DPDK, OVS_DPDK_CT
 from dutperf.lab.devices.translators import TAYGA_NAT64, TAYGA_SIIT
 from dutperf.lab.devices.two_boxes import FOUR_IN_SIX, VXLAN, XLAT464
 from dutperf.lab.devices.virtual_machine import LINUX_VM
@@ -60,6 +60,7 @@ LABS: Mapping[str, LabDevice] = {
         *GATEWAYS,
         *MAP_BOXES,
         OVS_DPDK,
+        OVS_DPDK_CT,
         LINUX_VM,
         WIRE,
     )

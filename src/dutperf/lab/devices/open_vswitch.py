@@ -10,6 +10,9 @@ decrement TTL and hop limit, and put in MAC addresses; what goes to another MAC 
 than the router's own is dropped, as routers do. Each side has all networks of RFC 2544
 C.2.2 and RFC 5180 8 as hosts on its link.
 
+``ovs-dpdk-ct`` is the same as a stateful firewall, by the switch's own connection
+tracking: the left side opens connections, and all else from the right is dropped.
+
 What overflows the rings of its ports is its loss. Its poll thread sends on a queue of
 its own, so the tester receives from two.
 """
@@ -90,16 +93,39 @@ ROUTED: dict[Side, RoutedSide] = {
 }
 
 
-def rules() -> list[str]:
-    """The router, as ``ovs-ofctl add-flows`` reads it."""
+def rules(*, tracked: bool = False) -> list[str]:
+    """The router, as ``ovs-ofctl add-flows`` reads it; ``tracked``: of connections."""
     left, right = ROUTED["left"], ROUTED["right"]
+    routes = [*_routes(left, right), *_routes(right, left)]
+    if tracked:
+        routes = [*_tracking(left), *_tracking(right), *map(_tracked, routes)]
     return [
         *_answers(left),
         *_answers(right),
-        *_routes(left, right),
-        *_routes(right, left),
-        "priority=0,actions=drop",
+        *routes,
+        *(f"table={table},priority=0,actions=drop" for table in range(3)),
     ]
+
+
+_TRACKED = 2
+"""The table of packets of which it is known to which connection they belong."""
+
+
+def _tracking(came: RoutedSide) -> Iterator[str]:
+    for version in ("ip", "ipv6"):
+        yield (
+            f"priority=40,in_port={came.number},dl_dst={came.mac},{version},"
+            f"actions=ct(table={_TRACKED})"
+        )
+
+
+def _tracked(route: str) -> str:
+    """From the left what opens a connection, from the right what belongs to one."""
+    match, _, actions = route.partition("actions=")
+    opens = f"in_port={ROUTED['left'].number}," in match
+    state = "+trk-inv" if opens else "+trk+est-inv"
+    known = "ct(commit)," if opens else ""
+    return f"table={_TRACKED},{match}ct_state={state},actions={known}{actions}"
 
 
 def _answers(side: RoutedSide) -> Iterator[str]:
@@ -205,10 +231,12 @@ def check_pages(settings: tuple[ChangedSetting, ...]) -> None:
             )
 
 
+@dataclass(frozen=True, kw_only=True)
 class OpenVSwitch(ProgramDevice):
     """Open vSwitch with DPDK: two processes, ports in shared memory, rules."""
 
     ring_frames: ClassVar[int] = RING_FRAMES
+    tracks: bool = False
 
     def check_programs(self, _cpus: CpuPlan) -> None:
         """All of one Debian package."""
@@ -248,7 +276,7 @@ class OpenVSwitch(ProgramDevice):
             [_SWITCH, f"unix:{database}"], run / "vs", (run / "vs.ctl").exists
         )
         _call(*ask, *_bridge(run))
-        told = "".join(f"{rule}\n" for rule in rules())
+        told = "".join(f"{rule}\n" for rule in rules(tracked=self.tracks))
         bridge = f"unix:{run / BRIDGE}.mgmt"
         refused = feed(["ovs-ofctl", "add-flows", bridge, "-"], told)
         if refused:
@@ -359,5 +387,25 @@ OVS_DPDK = OpenVSwitch(
             Hook(command=["ovs-appctl", "-t", _control("vs.ctl"), *_STATS]),
             Hook(command=["ovs-ofctl", "dump-ports", f"unix:{_control('dut.mgmt')}"]),
         ],
+    ),
+)
+
+
+def _of_tracker(order: str) -> Hook:
+    return Hook(command=["ovs-appctl", "-t", _control("vs.ctl"), f"dpctl/{order}"])
+
+
+OVS_DPDK_CT = replace(
+    OVS_DPDK,
+    name="ovs-dpdk-ct",
+    description="Open vSwitch on DPDK, a stateful firewall by its connection tracking",
+    tracks=True,
+    translates=False,
+    hooks=OVS_DPDK.hooks.model_copy(
+        update={
+            "bulk_delete": _of_tracker("flush-conntrack"),
+            "table_count": _of_tracker("ct-get-nconns"),
+            "after_trial": [*OVS_DPDK.hooks.after_trial, _of_tracker("ct-get-nconns")],
+        }
     ),
 )
