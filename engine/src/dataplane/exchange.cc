@@ -97,20 +97,19 @@ bool Exchange::take(dpdk::Mbuf* mbuf, uint32_t before, const net::Segment& segme
   return is_initiator_ ? initiate(received) : respond(received);
 }
 
-bool Exchange::takes_known(Step step, uint64_t connection, uint32_t piece) noexcept {
+bool Exchange::takes_known(Step step, uint64_t connection) noexcept {
   if (!spec_.includes(step)) {
     ++report_.unknown;
     return false;
   }
-  const uint64_t bit = step == Step::kResponse ? connection * pieces_ + piece : connection;
-  const bool is_new = taken_[index_of(step)].add(bit);
+  const bool is_new = taken_[index_of(step)].add(connection);
   ++(is_new ? report_.received : report_.duplicate)[index_of(step)];
   return is_new;
 }
 
-bool Exchange::takes(Step step, uint32_t number, uint32_t piece) noexcept {
+bool Exchange::takes(Step step, uint32_t number) noexcept {
   const uint64_t connection = spec_.first.numbers.connection_of(number);
-  if (connection < spec_.connections) return takes_known(step, connection, piece);
+  if (connection < spec_.connections) return takes_known(step, connection);
   if (is_initiator_) {
     ++report_.unknown;
     return false;
@@ -164,17 +163,28 @@ bool Exchange::respond_to_request(const Received& received) noexcept {
     return false;
   }
   if (!takes_known(Step::kRequest, *connection)) return false;
-  net::Answer response{
-      .flags = net::kTcpAck,
+  const net::Answer response{
+      .flags = net::kTcpAck | net::kTcpPsh,
       .sequence = segment.acknowledgment,
-      .acknowledgment = segment.sequence + static_cast<uint32_t>(net::kHttpRequestBytes)};
+      .acknowledgment = segment.sequence + static_cast<uint32_t>(net::kHttpRequestBytes),
+      .payload = response_};
+  if (pieces_ > 1) [[unlikely]] {
+    return answer(Step::kResponse, received, last_piece(received, response));
+  }
+  return answer(Step::kResponse, received, response);
+}
+
+[[gnu::noinline]] net::Answer Exchange::last_piece(const Received& received,
+                                                   net::Answer response) noexcept {
+  const uint8_t flags = response.flags;
+  response.flags = net::kTcpAck;
   for (uint32_t i = 0; i + 1 < pieces_; ++i, response.sequence += piece_bytes_) {
     response.payload = piece(i);
     answer_beside(Step::kResponse, received, response);
   }
-  response.flags |= net::kTcpPsh;
+  response.flags = flags;
   response.payload = piece(pieces_ - 1);
-  return answer(Step::kResponse, received, response);
+  return response;
 }
 
 std::span<const uint8_t> Exchange::piece(uint32_t index) const noexcept {
@@ -268,34 +278,45 @@ bool Exchange::request(const Received& received, uint32_t number,
                  .payload = text});
 }
 
-// Of one segment alone it makes no difference where in the stream a device has put it.
-std::optional<uint32_t> Exchange::piece_in(const Received& received,
-                                           uint32_t number) const noexcept {
-  uint32_t index = 0;
-  if (pieces_ > 1) {
-    const uint32_t begin = net::SequenceNumbers::answer_to(number) + 1 + answered_before_;
-    const uint32_t at = received.segment.sequence - begin;
-    index = at / piece_bytes_;
-    if (index >= pieces_ || at != index * piece_bytes_) return std::nullopt;
-  }
-  return std::ranges::equal(received.payload, piece(index)) ? std::optional(index) : std::nullopt;
-}
-
 bool Exchange::take_response(const Received& received) noexcept {
-  const net::Segment& segment = received.segment;
-  const uint32_t number = segment.acknowledgment - 1 - sent_;
-  const std::optional<uint32_t> index = piece_in(received, number);
-  if (!index) {
+  if (pieces_ > 1) [[unlikely]]
+    return take_piece(received);
+  if (!std::ranges::equal(received.payload, response_)) {
     ++report_.wrong;
     return false;
   }
-  if (!takes(Step::kResponse, number, *index)) return false;
-  if (pieces_ > 1 && ++pieces_taken_[spec_.first.numbers.connection_of(number)] < pieces_) {
+  if (!takes(Step::kResponse, received.segment.acknowledgment - 1 - sent_)) return false;
+  return end_response(received, static_cast<uint32_t>(response_.size()));
+}
+
+// By its place in the stream, which no device may have changed.
+[[gnu::noinline]] bool Exchange::take_piece(const Received& received) noexcept {
+  const uint32_t number = received.segment.acknowledgment - 1 - sent_;
+  const uint64_t connection = spec_.first.numbers.connection_of(number);
+  if (connection >= spec_.connections || !spec_.includes(Step::kResponse)) {
+    ++report_.unknown;
     return false;
   }
+  const uint32_t begin = net::SequenceNumbers::answer_to(number) + 1 + answered_before_;
+  const uint32_t at = received.segment.sequence - begin;
+  const uint32_t index = at / piece_bytes_;
+  const bool is_one = index < pieces_ && at == index * piece_bytes_ &&
+                      std::ranges::equal(received.payload, piece(index));
+  if (!is_one) {
+    ++report_.wrong;
+    return false;
+  }
+  constexpr size_t kStep = index_of(Step::kResponse);
+  const bool is_new = taken_[kStep].add(connection * pieces_ + index);
+  ++(is_new ? report_.received : report_.duplicate)[kStep];
+  if (!is_new || ++pieces_taken_[connection] < pieces_) return false;
+  return end_response(received, static_cast<uint32_t>(response_.size()) - at);
+}
+
+bool Exchange::end_response(const Received& received, uint32_t rest) noexcept {
+  const net::Segment& segment = received.segment;
   time_answer(Step::kResponse, received);
   if (!spec_.includes(Step::kFin)) return false;
-  const auto rest = static_cast<uint32_t>(response_.size() - size_t{*index} * piece_bytes_);
   return answer(Step::kFin, received,
                 {.flags = net::kTcpAck | net::kTcpFin,
                  .sequence = segment.acknowledgment,

@@ -120,9 +120,13 @@ class Exchange {
   bool initiate(const Received& received) noexcept;
   bool confirm(const Received& received) noexcept;
   bool take_response(const Received& received) noexcept;
-  // Which of the response's segments it is; none: what it holds is not there.
-  std::optional<uint32_t> piece_in(const Received& received, uint32_t number) const noexcept;
+  // Of a response of several segments.
+  bool take_piece(const Received& received) noexcept;
+  // The response is whole; `rest` of it began with this segment.
+  bool end_response(const Received& received, uint32_t rest) noexcept;
   std::span<const uint8_t> piece(uint32_t index) const noexcept;
+  // Sends all of them but the last, which this is then.
+  net::Answer last_piece(const Received& received, net::Answer response) noexcept;
   bool take_last_fin(const Received& received) noexcept;
   bool ask(const Received& received) noexcept;
   bool request(const Received& received, uint32_t number, uint32_t acknowledgment) noexcept;
@@ -130,8 +134,8 @@ class Exchange {
   void time_answer(Step step, const Received& received) noexcept;
   // Whether the connection takes the step for the first time. By its initiator's first number; a
   // responder counts those, too, whose numbers a device has changed.
-  bool takes(Step step, uint32_t number, uint32_t piece = 0) noexcept;
-  bool takes_known(Step step, uint64_t connection, uint32_t piece = 0) noexcept;
+  bool takes(Step step, uint32_t number) noexcept;
+  bool takes_known(Step step, uint64_t connection) noexcept;
   // Sends the answer; true when it is in the segment's own buffer.
   bool answer(Step step, const Received& received, net::Answer answer) noexcept;
   // As one more frame.
