@@ -74,7 +74,7 @@ def test_the_number_of_addresses_stands_below_the_ports() -> None:
     assert "source addresses" not in [column.name for column in plain.columns]
 
 
-def test_what_is_found_of_udp_and_of_tcp_stands_side_by_side() -> None:
+def test_what_is_found_of_udp_and_of_tcp_stands_side_by_side(tmp_path: Path) -> None:
     tcp = throughput_cell(ID.replace("connections", "tcpconnections"), 4, 88, [150_000])
     told = tcp.parameters | PHASES | {"transport": "tcp"}
     of_tcp = finished_cell(retyped(tcp.model_copy(update={"parameters": told})), ())
@@ -88,6 +88,13 @@ def test_what_is_found_of_udp_and_of_tcp_stands_side_by_side() -> None:
         Value("50", unit="%", exact=50),
     )
     assert row.entries[2::2] == (of_udp.figure, of_tcp.figure)
+    assert of_tcp.series == "IPv4, both directions, 8,000 TCP connections"
+    both = all_sizes().model_copy(
+        update={"cells": [cell(), of_tcp.result], "trials": []}
+    )
+    store(tmp_path / "both", both, sample_environment())
+    shown = Page(write_report(tmp_path / "both").read_text("utf-8"))
+    assert "8,000 TCP connections" in shown.section("transports")
     # One of them alone, or other connections, are nothing to compare.
     assert transport_table([of_udp]) is None
     told |= {"connections": 9000}

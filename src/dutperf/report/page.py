@@ -182,6 +182,7 @@ _PARTS = (
     ),
     ("delays", "Delays"),
     ("connections", "Connections"),
+    ("transports", "UDP and TCP"),
     ("phases", "Phase 1"),
     ("scalability", "Scalability"),
     ("searches", "Searches"),

@@ -216,14 +216,19 @@ class Subject:
     @property
     def frames(self) -> str:
         """IP versions, frame sizes, the traffic profile, and connections."""
-        profile = f", {self.profile}" if self.profile else ""
-        if self.connections is not None:
-            up_to = "up to " if self.unit == "connections" else ""
-            is_tcp = self.opened is not None and self.opened.transport == "tcp"
-            kind = "TCP connections" if is_tcp else "connections"
-            profile += f", {up_to}{whole(self.connections)} {kind}"
-            profile += ", validated" if self.validated and not up_to else ""
-        return f"{self.versions}, {self.sizes}{profile}"
+        told = (self.versions, self.sizes, self.profile, self._connections_words)
+        return ", ".join(part for part in told if part)
+
+    @property
+    def _connections_words(self) -> str:
+        """``8,000 TCP connections``; empty: none are opened."""
+        if self.connections is None:
+            return ""
+        up_to = "up to " if self.unit == "connections" else ""
+        is_tcp = self.opened is not None and self.opened.transport == "tcp"
+        kind = "TCP connections" if is_tcp else "connections"
+        validated = ", validated" if self.validated and not up_to else ""
+        return f"{up_to}{whole(self.connections)} {kind}{validated}"
 
     @property
     def at(self) -> str:
@@ -238,7 +243,8 @@ class Subject:
     @property
     def series(self) -> str:
         """What is the same for all frame sizes of a series."""
-        parts = (self.versions, self.ways, self.profile, self.judged)
+        on = self._connections_words
+        parts = (self.versions, self.ways, self.profile, on, self.judged)
         return f"{', '.join(part for part in parts if part)}{self.at}"
 
     @property
