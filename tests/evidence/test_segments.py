@@ -29,8 +29,10 @@ _END = dict.fromkeys(
 )
 
 
-def trial(until: str = "closed", count: int = 1000, *, begin: str = "syn") -> Json:
-    """One that passed, of ``count`` connections."""
+def trial(
+    until: str = "closed", count: int = 1000, *, begin: str = "syn", pieces: int = 1
+) -> Json:
+    """One that passed, of ``count`` connections; ``pieces``: segments of a response."""
     request = body(golden("trial.run-tcp.params"))
     result = copy.deepcopy(body(golden("trial.run.result")))
     (direction, *_) = result["directions"]
@@ -66,10 +68,11 @@ def trial(until: str = "closed", count: int = 1000, *, begin: str = "syn") -> Js
     }
     whose = {"opened_by": None if begin == "syn" else 41, "asked": 0}
     request["tcp"] |= {"begin": begin, "until": until, **whose}
+    request["tcp"]["object_bytes"] = 1388 * pieces - 100
     first = {"syn": 0, "ack": 2, "request": 3, "fin": 5}[begin]
     end = {"half_open": 2, "opened": 3, "answered": 5, "closed": 8}[until]
     answered = none if begin == "ack" else histogram
-    segments = [
+    segments: list[Json] = [
         {
             "name": name,
             "sent": count if first <= place < end else 0,
@@ -78,6 +81,8 @@ def trial(until: str = "closed", count: int = 1000, *, begin: str = "syn") -> Js
         }
         for place, name in enumerate(_NAMES)
     ]
+    for key in ("sent", "received"):
+        segments[4][key] *= pieces
     result |= {
         "trial_id": request["trial_id"],
         "directions": [direction],
@@ -120,10 +125,11 @@ def told(of: Json) -> list[str]:
         ("fin", "closed"),
     ],
 )
+@pytest.mark.parametrize("pieces", [1, 2, 40])
 def test_connections_that_all_came_to_their_end_hold_together(
-    begin: str, until: str
+    begin: str, until: str, pieces: int
 ) -> None:
-    assert told(trial(until, begin=begin)) == []
+    assert told(trial(until, begin=begin, pieces=pieces)) == []
 
 
 def _set(*path: str | int, value: object) -> Callable[[Json], None]:
@@ -153,10 +159,26 @@ def _set(*path: str | int, value: object) -> Callable[[Json], None]:
         _set("initiator", "not_sent", value=1),
     ],
 )
-def test_a_count_that_is_changed_is_told(change: Callable[[Json], None]) -> None:
-    changed = trial()
+@pytest.mark.parametrize("pieces", [1, 3])
+def test_a_count_that_is_changed_is_told(
+    change: Callable[[Json], None], pieces: int
+) -> None:
+    changed = trial(pieces=pieces)
     change(changed)
     assert told(changed) != []
+
+
+def test_of_responses_that_lack_segments_no_more_are_answered_than_can_be_whole() -> (
+    None
+):
+    """300 of 3,000 segments are missing: 700 to 900 responses of three are whole."""
+    for whole, holds in ((699, False), (700, True), (900, True), (901, False)):
+        lossy = trial(pieces=3)
+        segments = lossy["result"]["tcp"]["segments"]
+        segments[4]["received"] = 2700
+        for later in segments[5:]:
+            later |= {"sent": whole, "received": whole}
+        assert any("were answered by" in line for line in told(lossy)) is not holds
 
 
 @pytest.mark.parametrize(
