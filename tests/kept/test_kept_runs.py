@@ -22,9 +22,17 @@ def test_each_case_is_kept() -> None:
     }
 
 
+NO_FIGURE = {
+    "connection-rate, nothing survives": "fail",
+    # The simulated device loses the last frames of a trial on connections, whenever.
+    "system-recovery, phase 2": "invalid",
+}
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_a_kept_run_has_its_figures(case: str) -> None:
     told = json.loads(gzip.decompress(kept(case).read_bytes()))
+    assert told["result"]["verdict"] == NO_FIGURE.get(case, "pass")
     stored = [TrialRecord.model_validate(trial) for trial in told["trials"]]
     again = measured(case, stored)
     cell = Cell.model_validate(told["result"]["cell"])  # without keys of later versions

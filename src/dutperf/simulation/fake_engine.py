@@ -134,7 +134,7 @@ _RECEIVE_GAP_NS = 900
 
 DUT_MAC = "02:00:00:00:01:01"
 """The device's, on both sides."""
-_ITS_MACS = (None, DUT_MAC)
+_GROUP_MACS = ("01:00:5e:", "33:33:")
 
 
 class FakeEngine:
@@ -379,7 +379,7 @@ class FakeEngine:
             sending_ns //= _GIVE_UP_SHARE
             sent = int(rate_fps * sending_ns / 1e9)
         # Frames to a MAC address of the tester's choice are not the device's.
-        reach_it = self._nat.is_alive and direction.streams[0].dst_mac in _ITS_MACS
+        reach_it = self._nat.is_alive and _is_forwarded(direction.streams[0].dst_mac)
         if not reach_it:
             return Fate(rate_fps, sent, 0, sending_ns)
         arrived = self._arrived(direction, sent)
@@ -604,6 +604,11 @@ def _is_phase(trial: TrialRequest) -> bool:
 def _began_ns(first_trial: int) -> int:
     """When an engine began: one that goes on with a run, weeks after the one before."""
     return 1_700_000_000 * 10**9 + first_trial * 10**15
+
+
+def _is_forwarded(dst_mac: str | None) -> bool:
+    """Of the device, or of a group (RFC 1112 6.4, RFC 2464 7)."""
+    return dst_mac in (None, DUT_MAC) or dst_mac.startswith(_GROUP_MACS)
 
 
 def _connections(
