@@ -165,6 +165,7 @@ def test_no_connection_is_opened_beside_a_flood() -> None:
         ({"stateful": {"transport": "udp"}}, "on open TCP connections"),
         ({"stateful": None}, "on open TCP connections"),
         ({"stateful": {"destination_ports": "1-65535"}}, "no port that is of no"),
+        ({"direction": "reverse"}, "sent by the initiator"),
         ({"traffic": {"syn_flood_percent": 1, "broadcast_percent": 1}}, "not both"),
     ],
 )
@@ -179,7 +180,7 @@ def test_a_flood_is_refused_that_would_not_be_one(
         "stateful": opened,
     }
     for key, given in keys.items():
-        both = isinstance(spec[key], dict) and isinstance(given, dict)
+        both = isinstance(spec.get(key), dict) and isinstance(given, dict)
         spec[key] = spec[key] | given if both else given
     spec = {key: given for key, given in spec.items() if given is not None}
     with pytest.raises((InputError, ValidationError), match=told):

@@ -157,6 +157,16 @@ def check_beside(cell: Cell) -> None:
             "is for what is measured on open TCP connections",
             "set stateful with transport: tcp (--connections, --transport tcp)",
         )
+    if (
+        cell.stateful
+        and beside.is_flood
+        and cell.direction not in ("both", cell.stateful.direction)
+    ):
+        raise KeyedError(
+            keys,
+            "is sent by the initiator, from which this test sends nothing",
+            f"set direction to both or {cell.stateful.direction} (--direction)",
+        )
     if cell.stateful and beside.is_flood and cell.stateful.takes_all_ports:
         raise KeyedError(
             ("stateful", "destination_ports"),
