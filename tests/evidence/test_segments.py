@@ -78,6 +78,7 @@ def trial(
             "sent": count if first <= place < end else 0,
             "received": count if first <= place < end else 0,
             "duplicate": 0,
+            "retransmitted": 0,
         }
         for place, name in enumerate(_NAMES)
     ]
@@ -198,6 +199,29 @@ def test_so_is_one_of_a_trial_that_begins_later(
                 changed = trial(until, begin=begin)
                 changed["result"]["tcp"]["segments"][place][key] = value
                 assert told(changed) != [], (place, key, value)
+
+
+def _again(times: int = 2, **told_again: int) -> Json:
+    """Sent again, and come again, of each of these segments so many."""
+    changed = trial()
+    changed["request"]["tcp"]["retransmit"] = times
+    for each in changed["result"]["tcp"]["segments"]:
+        number = told_again.get(each["name"], 0)
+        each |= {"retransmitted": number, "duplicate": number}
+    return changed
+
+
+def test_no_more_is_sent_again_than_was_asked_for() -> None:
+    every = {"syn": 2000, "request": 2000, "ack": 2000, "fin": 2000, "last_ack": 2000}
+    answers = {"syn_ack": 2000, "response": 2000, "fin_ack": 2000}
+    assert told(_again(**every, **answers)) == []
+    for name, number in every.items():
+        more = _again(**{name: number + 1})
+        assert told(more) == [f"trial 1: {name}: more were sent again than asked for"]
+    for name in answers:
+        assert told(_again(**{name: 1})) != []
+    for name in (*every, *answers):
+        assert told(_again(0, **{name: 1})) != []
 
 
 def test_a_proxy_may_open_more_than_the_responder() -> None:

@@ -262,6 +262,74 @@ def test_how_long_a_connection_takes_to_open_is_both_ways_together(
     assert 2 * delay_ns - 64 <= opening.min < 3 * delay_ns
 
 
+RTO_MS = 50
+
+
+def again(times: int = 5, rto_ms: int = RTO_MS, **tcp: object) -> TrialRequest:
+    """Connections that send again; the trial waits for the last of it."""
+    request = connections(retransmit=times, rto_ns=rto_ms * MS, **tcp)  # type: ignore[arg-type]
+    assert request.tcp
+    wait_ns = request.residual_wait_ns + request.tcp.retransmits_ns
+    return request.model_copy(update={"residual_wait_ns": wait_ns})
+
+
+def retransmitted(result: TrialResult) -> dict[str, int]:
+    return {s.name: s.retransmitted for s in of(result).segments}
+
+
+@pytest.mark.parametrize("object_bytes", [64, 3000])
+def test_what_is_lost_is_sent_again_until_it_comes(
+    tmp_path: Path, object_bytes: int
+) -> None:
+    rules = [{"every": 40, "do": "drop"}]
+    with wire(tmp_path, forward=rules, reverse=rules) as engine:
+        trial = again(until="closed", object_bytes=object_bytes)
+        result = engine.measure(to_nobody(trial))
+    assert result.verdict.kind == "pass", result.verdict
+    assert set(lost(result).values()) == {0}
+    assert all(retransmitted(result).values())
+    for each in of(result).segments:
+        assert each.duplicate <= each.retransmitted
+    (stream,) = result.directions[0].streams
+    assert (stream.received, stream.duplicate) == (500, 0)
+
+
+@pytest.mark.parametrize(
+    ("begin", "until", "never"),
+    [("syn", "half_open", "syn_ack"), ("request", "answered", "response")],
+)
+def test_what_never_comes_is_sent_again_as_often_as_was_asked_for(
+    tmp_path: Path, begin: ConnectionBegin, until: ConnectionEnd, never: str
+) -> None:
+    with wire(tmp_path, reverse=[{"do": "drop"}]) as engine:
+        opened_by = None if begin == "syn" else 9
+        trial = again(3, begin=begin, until=until, opened_by=opened_by)
+        result = engine.measure(to_nobody(trial))
+    assert result.verdict.kind == "fail"
+    told = retransmitted(result)
+    assert told == dict.fromkeys(told, 0) | {begin: 1500, never: 1500}
+    assert lost(result)[never] == 500
+
+
+def test_who_had_to_send_again_has_waited(tmp_path: Path) -> None:
+    with wire(tmp_path, forward=[{"every": 40, "do": "drop"}]) as engine:
+        result = engine.measure(to_nobody(again(until="half_open")))
+    assert result.verdict.kind == "pass", result.verdict
+    # Time stands in units of 64 ns, from when a SYN was due.
+    late = [n for low, _, n in of(result).first_answer_ns.buckets if low > RTO_MS * MS]
+    first = retransmitted(result)["syn"]
+    assert 500 // 40 - 1 <= sum(late) <= first
+
+
+def test_what_is_only_late_is_neither_lost_nor_there_twice(tmp_path: Path) -> None:
+    with wire(tmp_path, forward=[{"do": {"delay_ns": 30 * MS}}]) as engine:
+        result = engine.measure(to_nobody(again(2, 8, until="closed")))
+    assert result.verdict.kind == "pass", result.verdict
+    assert retransmitted(result)["syn"] == 1000
+    assert of(result).segments[0].duplicate == 1000
+    assert of(result).segments[1].duplicate == 1000
+
+
 @pytest.mark.parametrize(
     ("object_bytes", "pieces"), [(0, 1), (1384, 1), (1500, 2), (65_000, 45)]
 )

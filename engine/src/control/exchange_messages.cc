@@ -32,6 +32,9 @@ constexpr uint32_t kMostMss = 8960;
 constexpr uint32_t kMostObject = 65'000;
 static_assert(kMostObject + 100 < net::kTcpWindow);
 static_assert(net::segments_of(kMostObject + 100, kLeastMss) <= UINT8_MAX);
+constexpr uint64_t kMostRetransmissions = 5;  // the last one 31 times the first wait later
+constexpr uint64_t kLeastRtoNs = 1'000'000;
+constexpr uint64_t kMostRtoNs = 60'000'000'000;
 constexpr uint64_t kMostConnections = uint64_t{1} << 32;
 
 net::SequenceNumbers numbers_of(uint64_t seed, uint64_t opened_by) {
@@ -59,6 +62,9 @@ std::optional<dataplane::ExchangeSpec> parse_exchange(ObjectReader& trial, uint6
   }
   first.mss = static_cast<uint16_t>(reader.number_or("mss", 1460, kLeastMss, kMostMss));
   spec.object_bytes = static_cast<uint32_t>(reader.number_or("object_bytes", 64, 0, kMostObject));
+  spec.retransmit =
+      static_cast<uint32_t>(reader.number_or("retransmit", 0, 0, kMostRetransmissions));
+  spec.rto_ns = reader.number_or("rto_ns", spec.rto_ns, kLeastRtoNs, kMostRtoNs);
   const bool opens = first.step == Step::kSyn;
   const bool is_told = reader.has("opened_by") && !reader.at("opened_by").is_null();
   const uint64_t opened_by = is_told ? reader.number("opened_by", 1, UINT16_MAX) : trial_id;
@@ -165,9 +171,11 @@ ExchangeResult exchange_result(const dataplane::TrialSpec& spec, const dataplane
       segments.sent += report.sent[step];
       segments.received += report.received[step];
       segments.duplicate += report.duplicate[step];
+      segments.retransmitted += report.retransmitted[step];
     }
   }
   result.first = spec.exchange->first.step;
+  result.retransmits = spec.exchange->retransmit > 0;
   result.pieces = net::segments_of(net::http_response(spec.exchange->object_bytes).size(),
                                    spec.exchange->first.mss);
   result.segments[static_cast<size_t>(result.first)].sent = run.sent_from(result.initiator).sent;
@@ -189,6 +197,10 @@ measure::ExchangeFacts facts_of(const ExchangeResult& result,
     const ExchangeResult::Segments& segments = result.segments[step];
     facts.segments.push_back({kSegments[step], segments.sent, segments.received});
   }
+  for (const ExchangeResult::Segments& segments : result.segments) {
+    if (!result.retransmits) break;
+    facts.strange += segments.duplicate - std::min(segments.duplicate, segments.retransmitted);
+  }
   for (const dataplane::ExchangeReport& end : result.ends) {
     facts.not_sent += end.not_sent;
     facts.resets += end.resets;
@@ -204,7 +216,8 @@ Json to_json(const ExchangeResult& result) {
     segments.push_back({{"name", kSegments[step]},
                         {"sent", counts.sent},
                         {"received", counts.received},
-                        {"duplicate", counts.duplicate}});
+                        {"duplicate", counts.duplicate},
+                        {"retransmitted", counts.retransmitted}});
   }
   const auto end = [](const dataplane::ExchangeReport& report) {
     return Json{{"resets", report.resets},

@@ -37,11 +37,13 @@ struct ExchangeResult {
     uint64_t sent = 0;
     uint64_t received = 0;
     uint64_t duplicate = 0;
+    uint64_t retransmitted = 0;  // beside `sent`
   };
   std::array<Segments, dataplane::kSteps> segments;
   dataplane::Side initiator = dataplane::Side::kLeft;
   dataplane::Step first = dataplane::Step::kSyn;      // that the trial began with
   uint32_t pieces = 1;                                // segments of a response
+  bool retransmits = false;
   dataplane::ExchangeReport ends[dataplane::kSides];  // by side
 };
 

@@ -44,7 +44,7 @@ Exchange::Exchange(const ExchangeSpec& spec, bool is_initiator, const dpdk::TxQu
   const bool may_hold = is_initiator && spec.includes(Step::kSyn) && spec.includes(Step::kRequest);
   held_back_ = ConnectionBits(may_hold ? spec.connections : 0);
   waiting_.reserve(kMostWaiting);
-  steps_.reserve(kMostWaiting);
+  kinds_.reserve(kMostWaiting);
 }
 
 Exchange::~Exchange() {
@@ -123,6 +123,24 @@ bool Exchange::takes(Step step, uint32_t number) noexcept {
   return true;
 }
 
+bool Exchange::is_answered(Step step, uint32_t number) noexcept {
+  const uint64_t before = report_.duplicate[index_of(step)];
+  const bool is_new = takes(step, number);
+  is_again_ = report_.duplicate[index_of(step)] > before;
+  return is_new || (is_again_ && spec_.retransmit > 0);
+}
+
+bool Exchange::is_known_answered(Step step, uint64_t connection) noexcept {
+  const bool is_new = takes_known(step, connection);
+  is_again_ = !is_new && spec_.includes(step);
+  return is_new || (is_again_ && spec_.retransmit > 0);
+}
+
+bool Exchange::has(Step step, uint64_t connection) const noexcept {
+  if (step == Step::kResponse && pieces_ > 1) return pieces_taken_[connection] == pieces_;
+  return taken_[index_of(step)].has(connection);
+}
+
 void Exchange::time_answer(Step step, const Received& received) noexcept {
   if (index_of(step) != index_of(spec_.first.step) + 1) return;
   if (const auto left_ns = left_at_ns(received.segment.echo, received.segment, received.now_ns)) {
@@ -139,7 +157,7 @@ bool Exchange::respond(const Received& received) noexcept {
       ++report_.unknown;
       return false;
     }
-    if (!takes(Step::kSyn, segment.sequence)) return false;
+    if (!is_answered(Step::kSyn, segment.sequence)) return false;
     return answer(Step::kSynAck, received,
                   {.flags = net::kTcpSyn | net::kTcpAck,
                    .sequence = net::SequenceNumbers::answer_to(segment.sequence),
@@ -162,7 +180,7 @@ bool Exchange::respond_to_request(const Received& received) noexcept {
     ++report_.unknown;
     return false;
   }
-  if (!takes_known(Step::kRequest, *connection)) return false;
+  if (!is_known_answered(Step::kRequest, *connection)) return false;
   const net::Answer response{
       .flags = net::kTcpAck | net::kTcpPsh,
       .sequence = segment.acknowledgment,
@@ -200,7 +218,7 @@ bool Exchange::respond_to_fin(const Received& received) noexcept {
     ++report_.wrong;
     return false;
   }
-  if (!takes(Step::kFin, number)) return false;
+  if (!is_answered(Step::kFin, number)) return false;
   return answer(Step::kFinAck, received,
                 {.flags = net::kTcpAck | net::kTcpFin,
                  .sequence = segment.acknowledgment,
@@ -224,6 +242,7 @@ bool Exchange::note_ack(const Received& received) noexcept {
 }
 
 bool Exchange::initiate(const Received& received) noexcept {
+  is_again_ = false;
   const net::Segment& segment = received.segment;
   if (segment.has(net::kTcpSyn | net::kTcpAck)) return confirm(received);
   if (!received.payload.empty()) return take_response(received);
@@ -372,7 +391,7 @@ void Exchange::put(Step step, dpdk::Mbuf* mbuf) noexcept {
     return;
   }
   waiting_.push_back(mbuf);
-  steps_.push_back(step);
+  kinds_.push_back({step, is_again_});
 }
 
 void Exchange::send() noexcept {
@@ -382,12 +401,14 @@ void Exchange::send() noexcept {
   while (done < count) {
     const uint32_t wanted = std::min(kBurst, count - done);
     const uint32_t taken = queue_.send(waiting_.data() + done, wanted);
-    for (uint32_t i = done; i < done + taken; ++i) ++report_.sent[index_of(steps_[i])];
+    for (uint32_t i = done; i < done + taken; ++i) {
+      ++(kinds_[i].is_again ? report_.retransmitted : report_.sent)[index_of(kinds_[i].step)];
+    }
     done += taken;
     if (taken < wanted) break;
   }
   waiting_.erase(waiting_.begin(), waiting_.begin() + done);
-  steps_.erase(steps_.begin(), steps_.begin() + done);
+  kinds_.erase(kinds_.begin(), kinds_.begin() + done);
 }
 
 }  // namespace dutperf::dataplane

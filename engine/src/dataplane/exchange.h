@@ -7,10 +7,13 @@
 // that it has taken and, of a response of several segments, how many have come. These leave all at
 // once, as they fit the window, and are answered when the response is whole. What the port has no
 // room for waits; what there is no room to wait for is the tester's own loss, and counted. Nothing
-// is sent twice: a segment that is lost stays lost.
+// is sent twice: a segment that is lost stays lost. Unless the trial retransmits: then what comes
+// again is answered again, and the initiator sends again what it waits for the answer to
+// (dataplane/retransmission.h).
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -34,6 +37,7 @@ struct ExchangeReport {
   std::array<uint64_t, kSteps> sent{};
   std::array<uint64_t, kSteps> received{};  // each connection's first
   std::array<uint64_t, kSteps> duplicate{};
+  std::array<uint64_t, kSteps> retransmitted{};  // beside `sent`
   uint64_t resets = 0;
   uint64_t unknown = 0;        // of no connection of the trial
   uint64_t wrong = 0;          // acknowledge, or hold, what nobody has sent
@@ -56,8 +60,14 @@ class ConnectionBits {
     uint64_t& word = words_[connection / 64];
     const uint64_t bit = uint64_t{1} << (connection % 64);
     const bool is_new = (word & bit) == 0;
-    word |= bit;
+    // The other end's worker may look, see below.
+    std::atomic_ref(word).store(word | bit, std::memory_order_relaxed);
     return is_new;
+  }
+  // For any thread.
+  bool has(uint64_t connection) const {
+    auto& word = const_cast<uint64_t&>(words_[connection / 64]);  // atomic_ref<const> is C++26
+    return (std::atomic_ref(word).load(std::memory_order_relaxed) >> (connection % 64) & 1) != 0;
   }
   // Whether it was there. Of none at all nobody was.
   bool remove(uint64_t connection) {
@@ -101,6 +111,15 @@ class Exchange {
   bool is_untranslated(const uint8_t* frame, const net::Segment& segment) const;
   // Whose first segment of the trial it is; none: nobody's, by its number.
   std::optional<uint64_t> begins(const net::Segment& segment) const;
+  // Whether the segment has come of the connection, or all of them; for the worker of the other end,
+  // too, but of responses. REQUIRES: it comes to this side, in this trial.
+  bool has(Step step, uint64_t connection) const noexcept;
+  // Whether its first segment has come, where it is sent again if need be: then it is no duplicate.
+  bool has_begun(uint64_t connection) const {
+    return spec_.retransmit > 0 && has(spec_.first.step, connection);
+  }
+  // Whether the initiator may not ask yet, as somebody between has said.
+  bool holds_back(uint64_t connection) const { return held_back_.has(connection); }
   ExchangeReport& report() { return report_; }
   const ExchangeReport& report() const { return report_; }
 
@@ -136,6 +155,9 @@ class Exchange {
   // responder counts those, too, whose numbers a device has changed.
   bool takes(Step step, uint32_t number) noexcept;
   bool takes_known(Step step, uint64_t connection) noexcept;
+  // The same of what is answered: what came before is, too, if the trial retransmits.
+  bool is_answered(Step step, uint32_t number) noexcept;
+  bool is_known_answered(Step step, uint64_t connection) noexcept;
   // Sends the answer; true when it is in the segment's own buffer.
   bool answer(Step step, const Received& received, net::Answer answer) noexcept;
   // As one more frame.
@@ -161,7 +183,12 @@ class Exchange {
   std::vector<uint8_t> pieces_taken_;  // by connection, where a response is several segments
   ConnectionBits held_back_;           // what the initiator has no leave to ask for yet
   std::vector<dpdk::Mbuf*> waiting_;
-  std::vector<Step> steps_;  // of these
+  struct Waiting {
+    Step step;
+    bool is_again;
+  };
+  std::vector<Waiting> kinds_;  // of these
+  bool is_again_ = false;       // what is answered now has been before
   ExchangeReport report_;
 };
 

@@ -313,7 +313,8 @@ bool Receiver::take_segment(dpdk::Mbuf* mbuf, const net::Segment& segment, Input
     ++exchange_->report().untranslated;
     return false;
   }
-  if (const std::optional<uint64_t> connection = exchange_->begins(segment)) {
+  const std::optional<uint64_t> connection = exchange_->begins(segment);
+  if (connection && !exchange_->has_begun(*connection)) {
     // Without a stamp it left when it was due, or later.
     const auto left_ns = Exchange::left_at_ns(segment.stamp, segment, times.received_ns);
     exchange_->report().without_stamp += left_ns ? 0 : 1;

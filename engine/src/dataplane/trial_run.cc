@@ -125,12 +125,14 @@ TrialRun::TrialRun(const TrialSpec& spec, const std::array<SideResources*, kSide
     }
   }
   for (const Side side : kBothSides) prepare(side, stalls);
+  for (const Side side : kBothSides) prepare_retransmission(side);
   for (const std::vector<Role>& roles : roles_) {
-    Worker worker{this, {}, {}};
+    Worker worker{this, {}, {}, nullptr};
     for (const Role& role : roles) {
       const End& end = ends_[index_of(role.side)];
       if (role.duty == Duty::kSend) {
         worker.senders.push_back(end.senders[role.share].get());
+        if (end.retransmission) worker.retransmission = end.retransmission.get();
       } else {
         worker.receivers.push_back(end.receivers[role.share].get());
       }
@@ -166,6 +168,20 @@ void TrialRun::prepare(Side side, const SenderStalls& stalls) {
       *spec_.exchange, spec_.from[index_of(side)].active(), resources.ports[0]->tx[0],
       *resources.pools(0, lanes + 1).back(), resources.lends_buffers());
   end.receivers[0]->answer_by(end.exchange.get());
+}
+
+void TrialRun::prepare_retransmission(Side initiator) {
+  const DirectionSpec& direction = spec_.from[index_of(initiator)];
+  if (!spec_.exchange || spec_.exchange->retransmit == 0 || !direction.active()) return;
+  SideResources& resources = *sides_[index_of(initiator)];
+  const size_t before = FrameOrder::lanes(direction) + 1;  // the sender's, and that of the exchange
+  const std::vector<dpdk::FramePool*> pools =
+      resources.pools(0, before + Retransmission::kSegments.size());
+  End& end = ends_[index_of(initiator)];
+  end.retransmission = std::make_unique<Retransmission>(
+      *spec_.exchange, direction, std::vector(pools.begin() + static_cast<long>(before), pools.end()),
+      resources.ports[0]->tx[0], *end.exchange, *ends_[index_of(other(initiator))].exchange,
+      *end.senders[0], clock_.tsc());
 }
 
 void TrialRun::reset_recorders(Side side) {
@@ -267,12 +283,15 @@ int TrialRun::work(void* worker) {
 
 void TrialRun::work_until_end(Worker& worker) {
   for (Sender* sender : worker.senders) sender->prepare();
+  if (worker.retransmission != nullptr) worker.retransmission->prepare();
   const uint64_t start_tsc = clock_.meet_at_start();
   for (Sender* sender : worker.senders) sender->start(start_tsc);
   for (Receiver* receiver : worker.receivers) receiver->start(start_tsc);
+  if (worker.retransmission != nullptr) worker.retransmission->start(start_tsc);
   while (!clock_.ended()) {
     for (Sender* sender : worker.senders) sender->step();
     for (Receiver* receiver : worker.receivers) receiver->step();
+    if (worker.retransmission != nullptr) worker.retransmission->step();
   }
 }
 

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "dataplane/receiver.h"
+#include "dataplane/retransmission.h"
 #include "dataplane/roles.h"
 #include "dataplane/sender.h"
 #include "dataplane/trial_clock.h"
@@ -152,6 +153,7 @@ class TrialRun {
     TrialRun* run;
     std::vector<Sender*> senders;
     std::vector<Receiver*> receivers;
+    Retransmission* retransmission;  // null: nothing is sent again
   };
   // One side's, by share, and what they say together.
   struct End {
@@ -159,12 +161,14 @@ class TrialRun {
     std::vector<std::unique_ptr<Sender>> senders;
     std::vector<std::unique_ptr<Receiver>> receivers;
     std::unique_ptr<Exchange> exchange;  // null: nothing is answered
+    std::unique_ptr<Retransmission> retransmission;
     SendReport sent;
     ReceiveReport received;
     std::vector<PortArrivals> arrivals;  // by port
   };
 
   void prepare(Side side, const SenderStalls& stalls);
+  void prepare_retransmission(Side initiator);
   void reset_recorders(Side side);
   // Where the role is played.
   unsigned lcore_of(const Role& role) const;

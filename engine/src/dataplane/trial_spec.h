@@ -179,6 +179,8 @@ struct ExchangeSpec {
   net::Step last = net::Step::kResponse;
   uint64_t connections = 0;    // at most 2^32
   uint32_t object_bytes = 64;  // of a response, behind its header
+  uint32_t retransmit = 0;     // how often a connection that waits for a segment sends again
+  uint64_t rto_ns = 1'000'000'000;  // after its first segment; doubled each time (RFC 6298 5.5)
   // What comes to the responder from these was not translated, and did not arrive.
   std::optional<OwnSources> untranslated;
 

@@ -184,7 +184,7 @@ size_t write_answer(uint8_t* mac, uint8_t* frame, const Segment& segment, const 
 void write_segment(uint8_t* out, uint16_t src_port, uint16_t dst_port,
                    const SegmentLayout& layout) {
   constexpr uint8_t kFlags[kSteps] = {kTcpSyn,           0, kTcpAck, kTcpAck | kTcpPsh, 0,
-                                      kTcpAck | kTcpFin, 0, 0};
+                                      kTcpAck | kTcpFin, 0, kTcpAck};
   auto* header = reinterpret_cast<TcpHeader*>(out);
   *header = {};
   header->src_port = src_port;

@@ -94,7 +94,7 @@ inline constexpr size_t kSynBytes = sizeof(TcpHeader) + sizeof(SynOptions);
 // A connection's segment that needs no other one to be made from: its SYN, or what its initiator
 // sends later, as the numbers of both ends follow from the connection's own.
 struct SegmentLayout {
-  Step step = Step::kSyn;  // or kAck, kRequest, kFin
+  Step step = Step::kSyn;  // or kAck, kRequest, kFin, kLastAck
   SequenceNumbers numbers;
   uint16_t mss = 1460;           // of a SYN
   uint32_t sent_before = 0;      // bytes of data, by the initiator

@@ -136,10 +136,12 @@ void FrameWriter::plan_segments() {
   const net::SequenceNumbers& numbers = segments_->numbers;
   constexpr uint32_t kFactor = net::SequenceNumbers::kAnswerFactor;
   const bool opens = segments_->step == net::Step::kSyn;
-  sequence_ = {numbers.factor, numbers.first + (opens ? 0 : 1 + segments_->sent_before)};
+  // Both FINs have a number.
+  const uint32_t ends = segments_->step == net::Step::kLastAck ? 1 : 0;
+  sequence_ = {numbers.factor, numbers.first + (opens ? 0 : 1 + segments_->sent_before + ends)};
   if (opens) return;
   acknowledgment_ = {numbers.factor * kFactor, net::SequenceNumbers::answer_to(numbers.first) + 1 +
-                                                   segments_->answered_before};
+                                                   segments_->answered_before + ends};
   if (segments_->by_responder) std::swap(sequence_, acknowledgment_);
 }
 

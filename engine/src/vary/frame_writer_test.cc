@@ -65,9 +65,9 @@ INSTANTIATE_TEST_SUITE_P(RandomStreams, FrameWriterTwin, ::testing::Range<uint64
 // A segment has the four-tuple that the UDP frame of its number would have; all else is its own.
 TEST_P(FrameWriterTwin, SegmentsHaveTheFourTuplesOfUdpFrames) {
   constexpr net::Step kSent[] = {net::Step::kSyn, net::Step::kAck, net::Step::kRequest,
-                                 net::Step::kFin};
+                                 net::Step::kFin, net::Step::kLastAck};
   constexpr uint8_t kFlags[] = {net::kTcpSyn, net::kTcpAck, net::kTcpAck | net::kTcpPsh,
-                                net::kTcpAck | net::kTcpFin};
+                                net::kTcpAck | net::kTcpFin, net::kTcpAck};
   Random random(GetParam() + 100);
   for (int i = 0; i < 100; ++i) {
     net::FrameLayout udp = random.layout();
@@ -78,8 +78,9 @@ TEST_P(FrameWriterTwin, SegmentsHaveTheFourTuplesOfUdpFrames) {
     udp.frame_size = 200;
     net::FrameLayout tcp = udp;
     const net::SequenceNumbers numbers(random.up_to_48_bits());
-    const auto step = static_cast<size_t>(i % 4);
+    const auto step = static_cast<size_t>(i % 5);
     const bool opens = kSent[step] == net::Step::kSyn;
+    const uint32_t own = kSent[step] == net::Step::kLastAck ? 2 : 1;  // numbers of SYN and FIN
     tcp.tcp = net::SegmentLayout{kSent[step], numbers, 1400, opens ? 0U : 49U, opens ? 0U : 108U};
     tcp.frame_size = net::segment_frame_size(udp.ip_version, *tcp.tcp);
     const Variations variations = random.variations(udp);
@@ -99,9 +100,9 @@ TEST_P(FrameWriterTwin, SegmentsHaveTheFourTuplesOfUdpFrames) {
       EXPECT_TRUE(net::checksums_hold(written[k].data() + tags, *segment));
       EXPECT_EQ(segment->flags, kFlags[step]);
       const uint32_t first = numbers.of(sequences[k]);
-      EXPECT_EQ(segment->sequence, opens ? first : first + 1 + 49);
+      EXPECT_EQ(segment->sequence, opens ? first : first + own + 49);
       EXPECT_EQ(segment->acknowledgment,
-                opens ? 0 : net::SequenceNumbers::answer_to(first) + 1 + 108);
+                opens ? 0 : net::SequenceNumbers::answer_to(first) + own + 108);
       const size_t payload_bytes = segment->payload_bytes();
       ASSERT_EQ(payload_bytes > 0, kSent[step] == net::Step::kRequest);
       if (payload_bytes > 0) {

@@ -164,6 +164,7 @@ FLAGS: dict[str, Flag] = {
     "until": Flag("--until", ConnectionEnd, "STEP"),
     "object_bytes": Flag("--object-bytes", str, "N", _whole),
     "mss": Flag("--mss", str, "N", _whole),
+    "retransmit": Flag("--retransmit", str, "N", _whole),
     "stateful": Flag("--stateful", bool, read=lambda _given: {}),
     "stateful.connections": Flag("--connections", list[str], "N", _wholes),
     "stateful.phase1_rate": Flag("--phase1-rate", str, "RATE", _whole),

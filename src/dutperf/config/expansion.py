@@ -451,6 +451,8 @@ def _judged(spec: ProcedureSpec) -> Iterator[str]:
         yield f"{spec.given_rate_fps}fps"
     if isinstance(spec, LatencySpec) and spec.rfc2544_latency:
         yield "legacy"
+    if spec.tcp and spec.tcp.retransmit:
+        yield f"retransmit-{spec.tcp.retransmit}"
     criterion = spec.loss_criterion
     if criterion.frame_timeout_ms is not None:
         yield f"within-{criterion.frame_timeout_ms:.12g}ms"

@@ -196,6 +196,8 @@ def _segments(trial: Json) -> Iterator[str]:
             yield f"{name}: more were received than sent"
         if name not in here and (each["sent"] or each["received"]):
             yield f"{name}: connections of the trial have none"
+        if each.get("retransmitted", 0) > _most_again(asked, kinds, name, first["sent"]):
+            yield f"{name}: more were sent again than asked for"
     pieces = _pieces_of_response(asked)
     responses = kinds["response"]
     broken = responses["sent"] - responses["received"]
@@ -224,6 +226,19 @@ def _segments(trial: Json) -> Iterator[str]:
     lost = sum(each["sent"] - each["received"] for each in kinds.values())
     if verdict(trial) == "pass" and (lost or spoilt or unsent):
         yield "it passed, and not all of its connections came to their end"
+
+
+_RESPONDERS = {"syn_ack": "syn", "response": "request", "fin_ack": "fin"}
+
+
+def _most_again(asked: Json, kinds: Json, name: str, connections: int) -> int:
+    """How many of a kind can have been sent again; a responder's answer what came so."""
+    times = int(asked.get("retransmit", 0))
+    if name in _RESPONDERS:
+        pieces = _pieces_of_response(asked) if name == "response" else 1
+        again = int(kinds[_RESPONDERS[name]]["duplicate"]) * pieces
+        return again if times else 0
+    return times * connections
 
 
 _OPTIONS_BYTES = 12

@@ -36,6 +36,7 @@ from dutperf.model.traffic import Traffic
 from dutperf.protocol.trial_messages import (
     MAX_MSS,
     MAX_OBJECT_BYTES,
+    MAX_RETRANSMISSIONS,
     MIN_MSS,
     ConnectionBegin,
     ConnectionEnd,
@@ -401,20 +402,17 @@ class TcpKeys(ProcedureKeys):
     @property
     def tcp(self) -> Tcp | None:
         """What the engine is told of the trial that opens connections."""
-        return Tcp(until=self.opens_until, object_bytes=self.object_bytes, mss=self.mss)
+        return self._segments(until=self.opens_until)
 
     def used(self, opened_by: int) -> Tcp:
         """The same of the trial that uses them; of one whose procedure does."""
         return self._used_by(self.use or "request", opened_by)
 
     def _used_by(self, begin: ConnectionBegin, opened_by: int) -> Tcp:
-        return Tcp(
-            begin=begin,
-            until=_ENDS[begin],
-            opened_by=opened_by,
-            object_bytes=self.object_bytes,
-            mss=self.mss,
-        )
+        return self._segments(begin=begin, until=_ENDS[begin], opened_by=opened_by)
+
+    def _segments(self, **told: Any) -> Tcp:  # noqa: ANN401 - fields of Tcp
+        return Tcp(object_bytes=self.object_bytes, mss=self.mss, **told)
 
     @model_validator(mode="after")
     def _of_segments(self) -> Self:
@@ -430,3 +428,17 @@ class TcpKeys(ProcedureKeys):
                 if getattr(owner, name) != field.get_default(call_default_factory=True):
                     raise KeyedError((*filter(None, (block,)), name), words)
         return self
+
+
+class RetransmitKeys(TcpKeys):
+    """What procedures have that may send lost segments again."""
+
+    retransmit: Annotated[int, Field(ge=0, le=MAX_RETRANSMISSIONS)] = Field(
+        default=0,
+        description="how often a connection sends again what is not answered: after "
+        "1 s, and after twice as long each time (RFC 6298); what is found so is another "
+        "measure",
+    )
+
+    def _segments(self, **told: Any) -> Tcp:  # noqa: ANN401 - fields of Tcp
+        return super()._segments(retransmit=self.retransmit, **told)

@@ -43,6 +43,7 @@ from dutperf.model.procedure_keys import (
     RepeatNumber,
     SearchedKeys,
     StreamKeys,
+    RetransmitKeys,
     TcpKeys,
     TimedStreamKeys,
     told,
@@ -416,7 +417,7 @@ class MulticastThroughputSpec(RateSearchKeys):
         return self
 
 
-class TcpConnectionRateSpec(TcpKeys, RateSearchKeys):
+class TcpConnectionRateSpec(RetransmitKeys, RateSearchKeys):
     """How fast TCP connections may come (RFC 8219 8, RFC 3511 5.3)."""
 
     is_one_way = True
@@ -440,7 +441,7 @@ class TcpConnectionRateSpec(TcpKeys, RateSearchKeys):
     @property
     def tcp(self) -> Tcp:
         """What the engine is told."""
-        return Tcp(until=self.until, object_bytes=self.object_bytes, mss=self.mss)
+        return self._segments(until=self.until)
 
     @model_validator(mode="after")
     def _from_one_side(self) -> Self:

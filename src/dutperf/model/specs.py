@@ -27,6 +27,7 @@ from dutperf.model.procedure_keys import (
     SearchedKeys,
     StreamKeys,
     Tagging,
+    RetransmitKeys,
     TcpKeys,
     TimedStreamKeys,
     TrialDuration,
@@ -123,7 +124,7 @@ class TableCapacitySpec(CapacitySearchKeys):
     procedure: Literal["table-capacity"] = Field(description=told("table-capacity"))
 
 
-class TcpCapacitySpec(TcpKeys, CapacitySearchKeys):
+class TcpCapacitySpec(RetransmitKeys, CapacitySearchKeys):
     """How many TCP connections are held open (RFC 8219 8, RFC 3511 5.2)."""
 
     use = "request"
@@ -131,7 +132,7 @@ class TcpCapacitySpec(TcpKeys, CapacitySearchKeys):
     procedure: Literal["tcp-capacity"] = Field(description=told("tcp-capacity"))
 
 
-class TcpHalfOpenSpec(TcpKeys, CapacitySearchKeys):
+class TcpHalfOpenSpec(RetransmitKeys, CapacitySearchKeys):
     """How many TCP connections are held whose ACK has not come (RFC 3511 5.5)."""
 
     opens_until = "half_open"
@@ -163,7 +164,7 @@ class IdleTimeoutSpec(TcpKeys, EstablishmentKeys):
         if self.state == "udp":
             return None
         until: ConnectionEnd = "opened" if self.state == "established" else "half_open"
-        return Tcp(until=until, object_bytes=self.object_bytes, mss=self.mss)
+        return self._segments(until=until)
 
     def used(self, opened_by: int) -> Tcp:
         """See ``TcpKeys``."""
@@ -199,7 +200,7 @@ class IdleTimeoutSpec(TcpKeys, EstablishmentKeys):
         return self
 
 
-class TcpUseKeys(TcpKeys, EstablishmentKeys, SearchedKeys):
+class TcpUseKeys(RetransmitKeys, EstablishmentKeys, SearchedKeys):
     """What searches have for how fast open connections may be used."""
 
     stateful: OpenedKeys = Field(

@@ -112,6 +112,7 @@ def waits_s(cell: Cell) -> float:
     """What one trial takes beside sending (RFC 2544 23), phase 1 included."""
     timing = timing_of(cell)
     before_s = timing.start_ms / 1000 if timing else 0.0
+    before_s += cell.spec.tcp.retransmits_ns / 1e9 if cell.spec.tcp else 0.0
     waits = (
         cell.spec.settle_wait_s,
         cell.spec.residual_wait_s,

@@ -481,6 +481,7 @@ class Segments(Message):
     sent: Count
     received: Count = Field(description="each connection's first")
     duplicate: Count
+    retransmitted: Count = Field(description="beside those sent")
 
 
 class TcpEnd(Message):

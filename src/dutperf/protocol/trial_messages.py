@@ -120,6 +120,7 @@ MIN_MSS = 536
 MAX_MSS = 8960
 MAX_OBJECT_BYTES = 65_000
 """With the header of its response it fits the window that is offered."""
+MAX_RETRANSMISSIONS = 5
 _OPTIONS_BYTES = 12
 """What a segment's timestamps and the header of a response take of an MSS."""
 _FIRST: dict[ConnectionBegin, int] = {"syn": 0, "ack": 2, "request": 3, "fin": 5}
@@ -143,7 +144,7 @@ class Tcp(Message):
     Frame k is the SYN of connection k, from the four-tuple that a UDP frame k would
     have, or a later segment of its initiator. The other side answers it, and this side
     that, as far as ``until`` says; one segment of each kind, of the response as many as
-    it takes, none sent twice.
+    it takes, none sent twice but by ``retransmit``.
     """
 
     begin: ConnectionBegin = Field(
@@ -172,6 +173,22 @@ class Tcp(Message):
         default=64,
         description="of a response, which is as many segments as it takes, all at once",
     )
+
+    retransmit: Annotated[int, Field(ge=0, le=MAX_RETRANSMISSIONS)] = Field(
+        default=0,
+        description="how often a connection's initiator sends again what is not "
+        "answered (RFC 6298); what comes again is answered again",
+    )
+    rto_ns: Annotated[int, Field(ge=10**6, le=60 * 10**9)] = Field(
+        default=10**9,
+        description="after when a connection's first segment was due; twice as long "
+        "each time",
+    )
+
+    @property
+    def retransmits_ns(self) -> int:
+        """How long after its first segment a connection may still send again."""
+        return self.rto_ns * (2**self.retransmit - 1)
 
     @property
     def steps(self) -> range:

@@ -74,19 +74,22 @@ def trial_request(
     ways = [_direction(testbed, cell, rate_fps, name) for name in directions(cell)]
     if cell.spec.tcp and not cell.stateful:
         ways = [_with_fresh_tuples(way, trial_id, duration_ns) for way in ways]
+    tcp = cell.spec.tcp
+    resending_ns = tcp.retransmits_ns if tcp else 0
     return TrialRequest(
         trial_id=trial_id,
         duration_ns=duration_ns,
         settle_ns=round(cell.spec.settle_wait_s * 1e9),
-        residual_wait_ns=round(cell.spec.residual_wait_s * 1e9),
+        residual_wait_ns=round(cell.spec.residual_wait_s * 1e9) + resending_ns,
         burst_limit=cell.spec.burst_limit,
         verify_checksums=not cell.traffic.ignore_checksums,
         lag_limit_ns=round(cell.spec.lag_limit_ms * 1e6),
         seed=cell.seed,
-        tcp=cell.spec.tcp,
+        tcp=tcp,
         frame_timeout_ns=cell.spec.frame_timeout_ns,
         loss_tolerance_ppb=cell.spec.loss_tolerance_ppb,
-        stop_when_lost=stop_when_lost,
+        # What is lost now may come yet.
+        stop_when_lost=stop_when_lost and not resending_ns,
         record=_record(cell, duration_ns),
         announcements=announcements(testbed, cell, duration_ns),
         directions=ways,

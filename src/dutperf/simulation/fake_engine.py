@@ -630,7 +630,14 @@ def _connections(
     ends = (_OPENING_NS, _OPENING_NS) if timed else (None, None)
     return TcpResult(
         segments=[
-            Segments(name=name, sent=sent, received=received, duplicate=0)
+            Segments(
+                name=name,
+                sent=sent,
+                received=received,
+                duplicate=0,
+                # What it drops it drops each time.
+                retransmitted=(sent - received) * trial.tcp.retransmit,
+            )
             for name, sent, received in each
         ],
         initiator=nothing,

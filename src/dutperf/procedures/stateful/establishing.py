@@ -235,7 +235,9 @@ def _timed(data: dict[str, Any], stateful: Stateful) -> TrialRequest:
     frames = phase1_frames(stateful.connections, mix["foreground"], mix["of"])
     duration_ns = max(SHORTEST_NS, round(frames * 10**9 / direction["rate_fps"]))
     data["duration_ns"] = duration_ns
+    tcp = Tcp.model_validate(data["tcp"]) if data["tcp"] else None
     data["residual_wait_ns"] = stateful.timeout_ms * 1_000_000
+    data["residual_wait_ns"] += tcp.retransmits_ns if tcp else 0
     given_ns = data["record"]["series_interval_ns"]
     data["record"] = Record(
         series_interval_ns=max(given_ns, -(-duration_ns // MAX_SERIES)),

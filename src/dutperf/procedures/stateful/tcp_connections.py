@@ -41,7 +41,21 @@ from dutperf.tables.table_model import (
 
 
 def _used(what: str, cell: CellView) -> str:
-    return f"{what}, of {whole(cell.connections)} open TCP connections"
+    told = f"{what}, of {whole(cell.connections)} open TCP connections"
+    return told + _again(cell)
+
+
+def _held(what: str, cell: CellView) -> str:
+    return what + _again(cell)
+
+
+def _again(cell: CellView) -> str:
+    """That lost segments are sent again: another measure (RFC 6298)."""
+    tcp = cell.spec.tcp if cell.spec else None
+    if not tcp or not tcp.retransmit:
+        return ""
+    times = "once" if tcp.retransmit == 1 else f"up to {tcp.retransmit} times"
+    return f"; what was lost was sent again, {times}"
 
 
 CAPACITY = Method(
@@ -53,7 +67,7 @@ CAPACITY = Method(
             "5.2)",
         )
     ),
-    lambda _: "TCP connections held open at once",
+    partial(_held, "TCP connections held open at once"),
     connection_table,
     capacity_tables,
 )
@@ -65,7 +79,7 @@ HALF_OPEN = Method(
             quantity="half-open TCP connections, of each its late ACK let through",
         )
     ),
-    lambda _: "Half-open TCP connections held at once",
+    partial(_held, "Half-open TCP connections held at once"),
     connection_table,
     capacity_tables,
 )
@@ -121,7 +135,9 @@ _WORDS = {
 
 def _meaning(cell: CellView) -> str:
     tcp = cell.spec.tcp if cell.spec else None
-    return f"Each TCP connection {_OF_EACH[tcp.until]}" if tcp else ""
+    if not tcp:
+        return ""
+    return f"Each TCP connection {_OF_EACH[tcp.until]}" + _again(cell)
 
 
 def _told(cell: Subject) -> Iterator[TrialRecord]:
@@ -156,8 +172,12 @@ _SEGMENTS: Columns[_Line] = (
         lambda line: count(line[1].sent - line[1].received),
     ),
     (
-        Column("came twice", "And once more were not answered."),
+        Column("came again", "Nobody answers them, but where they are sent again."),
         lambda line: count(line[1].duplicate),
+    ),
+    (
+        Column("sent again", "With --retransmit, beside those sent."),
+        lambda line: count(line[1].retransmitted),
     ),
 )
 
