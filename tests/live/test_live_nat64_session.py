@@ -10,16 +10,20 @@ of phase 1 (RFC 9693 4.7).
 
 from __future__ import annotations
 
-import contextlib
 import shutil
-import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from livetools import MS, PATIENT_NS, lab_ports, needs_engine, running_engine
+from livetools import (
+    MS,
+    PATIENT_NS,
+    captured_in_lab,
+    lab_ports,
+    needs_engine,
+    running_engine,
+)
 from readers import needs_tshark, tshark
 
 from dutperf import lab
@@ -133,31 +137,6 @@ def _neighbours() -> NeighboursParams:
     )
 
 
-@contextlib.contextmanager
-def _captured(directory: Path) -> Iterator[dict[str, Path]]:
-    """What the gateway's two interfaces carry during the block."""
-    files = {side: directory / f"{side}.pcap" for side in SIDES}
-    inside = ["ip", "netns", "exec", "dut", "dumpcap", "-q", "-P"]
-    running = [
-        subprocess.Popen(
-            [*inside, "-i", side, "-f", "udp", "-a", "duration:30", "-w", str(file)],
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for side, file in files.items()
-    ]
-    try:
-        for process in running:
-            assert process.stderr is not None
-            assert any(line.startswith("File:") for line in process.stderr)
-        yield files
-        time.sleep(0.5)  # dumpcap looks into its ring that often
-    finally:
-        for process in running:
-            process.terminate()
-            process.communicate(timeout=10)
-
-
 def _frames(path: Path) -> list[Frame]:
     columns = ["ipv6.src", "ip.src", "ipv6.dst", "ip.dst", "udp.srcport", "udp.dstport"]
     columns += ["udp.checksum.status"]
@@ -177,7 +156,7 @@ def session(
     try:
         with (
             running_engine(directory, namespace="tester") as engine,
-            _captured(directory) as files,
+            captured_in_lab(directory, "udp") as files,
         ):
             engine.open_ports(lab_ports("af_packet"))
             found = engine.set_neighbours(_neighbours()).neighbours

@@ -18,17 +18,20 @@ from livetools import (
     Trial,
     codes,
     counting,
+    crossed_neighbours,
     dutperf,
     inside,
     open_rings,
     ref_dut,
+    ring_ports,
     running_engine,
+    tagged,
     to_nobody,
 )
 
 from dutperf import lab
 from dutperf.engine.client import Engine
-from dutperf.protocol.base import IpVersion
+from dutperf.protocol.base import IpVersion, VlanTag
 from dutperf.protocol.result_messages import SegmentName, TcpResult, TrialResult
 from dutperf.protocol.stream_messages import FieldName, FieldVariation
 from dutperf.protocol.trial_messages import (
@@ -49,6 +52,8 @@ STEPS: dict[ConnectionEnd, int] = {
     "answered": 5,
     "closed": 8,
 }
+ONE = [VlanTag(id=10, pcp=5)]
+TWO = [VlanTag(tpid=0x88A8, id=4094, pcp=7), VlanTag(id=100)]
 
 
 PORTS: tuple[tuple[FieldName, int, int], ...] = (
@@ -164,6 +169,23 @@ def test_each_of_several_trials_goes_on_where_the_one_before_ended(
             assert_whole(engine.measure(later), 500, 5, 3)
         last = used(trial_id=4, begin="fin", until="closed", asked=3)
         assert_whole(engine.measure(last), 500, 8, 5)
+
+
+@pytest.mark.parametrize("ip", [4, 6])
+@pytest.mark.parametrize("tags", [ONE, TWO], ids=["802.1Q", "802.1ad"])
+def test_segments_behind_tags_are_answered_behind_tags(
+    tmp_path: Path, ip: IpVersion, tags: list[VlanTag]
+) -> None:
+    with running_engine(tmp_path) as engine:
+        engine.open_ports(tagged(ring_ports(), tags, tags))
+        engine.set_neighbours(crossed_neighbours())
+        plain = connections(ip, until="closed", object_bytes=3000)
+        ways = [
+            way.model_copy(update={"vlan": tags, "received_vlan": tags})
+            for way in plain.directions
+        ]
+        trial = plain.model_copy(update={"directions": ways})
+        assert_whole(engine.measure(trial), 500, STEPS["closed"], pieces=3)
 
 
 def test_a_plain_trial_after_it_is_as_ever(tmp_path: Path) -> None:

@@ -313,6 +313,34 @@ def inside(namespace: str, *command: str) -> str:
     return done.stdout
 
 
+@contextlib.contextmanager
+def captured_in_lab(directory: Path, what: str) -> Iterator[dict[str, Path]]:
+    """What a lab's device receives and sends by both of its interfaces in the block.
+
+    ``what``: a filter of dumpcap.
+    """
+    files = {side: directory / f"{side}.pcap" for side in ("left", "right")}
+    command = ["ip", "netns", "exec", "dut", "dumpcap", "-q", "-P", "-f", what]
+    running = [
+        subprocess.Popen(
+            [*command, "-i", side, "-a", "duration:120", "-w", str(file)],
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for side, file in files.items()
+    ]
+    try:
+        for process in running:
+            assert process.stderr is not None
+            assert any(line.startswith("File:") for line in process.stderr)
+        yield files
+        time.sleep(0.5)  # dumpcap looks into its ring that often
+    finally:
+        for process in running:
+            process.terminate()
+            process.communicate(timeout=10)
+
+
 def open_rings(engine: Engine, mtu: int = 1500) -> None:
     """Crossed ring ports whose neighbours are known."""
     engine.open_ports(ring_ports(mtu))

@@ -162,7 +162,8 @@ def tshark(
     Checksums are checked. The payload of ``ports`` is data, not some application's.
     """
     command = ["tshark", "-n", "-r", str(path), "-T", "fields"]
-    command += ["-d", f"udp.port=={ports},data"]
+    for layer in ("udp", "tcp"):
+        command += ["-d", f"{layer}.port=={ports},data"]
     for option in ("ip.check_checksum", "udp.check_checksum", "tcp.check_checksum"):
         command += ["-o", f"{option}:TRUE"]
     command += [part for column in columns for part in ("-e", column)]
