@@ -42,9 +42,12 @@ def gateway(
         lab.down(all_=True)
 
 
-def measured(tmp_path: Path, *command: str) -> CellResult:
+def measured(
+    tmp_path: Path, *command: str, quick: tuple[str, ...] = QUICK
+) -> CellResult:
     output = tmp_path / "results"
-    dutperf(*command, *QUICK, "--output", str(output))
+    done = dutperf(*command, *quick, "--output", str(output))
+    assert output.is_dir(), done.stderr
     (cell,) = load_results(output).cells
     return cell
 
@@ -168,6 +171,28 @@ def test_a_flood_of_syns_costs_what_the_device_makes_room_by(
     assert (count.direction, count.sent) == ("forward", 1000)
     assert (found.verdict == "pass") is not suffers
     assert count.received == (1000 if suffers else 500)
+
+
+def test_who_sends_again_finds_no_loss_where_others_do(tmp_path: Path) -> None:
+    """Each hundredth segment is dropped."""
+    nat = {"table": {"entries": 60_000}}
+    lossy = {"rules": [{"match": "other", "every": 100, "do": "drop"}]}
+    command = ("tcp-connection-rate", "--lab", "known-answer-nat44", "--ip", "4")
+    command += ("--trial-duration", "0.5", "--max-rate", "2000", "--resolution", "20%")
+    with gateway(tmp_path, nat, forward=lossy, reverse=lossy):
+        patient = measured(tmp_path, *command, "--retransmit", "3", quick=QUICK[:4])
+        for record in load_journal(tmp_path / "results").records:
+            if record.result.verdict.kind == "pass":
+                assert record.result.tcp
+                again = [s.retransmitted for s in record.result.tcp.segments]
+                assert sum(again) >= sum(
+                    s.sent // 100 for s in record.result.tcp.segments
+                )
+        assert dutperf("verify", str(tmp_path / "results")).returncode == 0
+        strict = measured(tmp_path / "strict", *command, quick=QUICK[:4])
+    assert (patient.verdict, patient.median) == ("pass", 2000)
+    assert strict.median is None or strict.median < 200
+    assert "retransmit-3" in patient.id
 
 
 @pytest.mark.parametrize("refusal", ["reset", "icmp"])
