@@ -1,4 +1,5 @@
-// What TCP connections cost: one core is both ends of each, over rings.
+// What TCP connections cost: one core is both ends of each, over rings. What each end costs is told
+// apart; so many would come to a core for each, but for what two cores' caches pass to each other.
 //
 // Both sides' loops as in a trial (dataplane/exchange.h), up to `opened`, `answered` or `closed`.
 // SYNs are due, but leave only while few connections are on their way: none is lost. Rings lend
@@ -23,16 +24,25 @@ class Connections {
 
   // Call once a round.
   void round() {
-    for (size_t i = 0; i < kEnds.size(); ++i) cycles_[i].push_back(measure(kEnds[i]));
+    for (size_t i = 0; i < kEnds.size(); ++i) {
+      const Cycles cycles = measure(kEnds[i]);
+      for (size_t k = 0; k < cycles.size(); ++k) cycles_[i][k].push_back(cycles[k]);
+    }
   }
 
   nlohmann::json result() const {
     nlohmann::json json;
     for (size_t i = 0; i < kEnds.size(); ++i) {
-      const double cycles = median(cycles_[i]);
+      const double cycles = median(cycles_[i][0]);
+      const double initiator = median(cycles_[i][1]);
+      const double responder = median(cycles_[i][2]);
+      const auto hz = static_cast<double>(clock_.hz());
       json[kEnds[i].name] = {{"cycles_per_connection", cycles},
                              {"cycles_per_segment", cycles / kEnds[i].segments},
-                             {"per_s", static_cast<double>(clock_.hz()) / cycles}};
+                             {"per_s", hz / cycles},
+                             {"cycles_of_initiator", initiator},
+                             {"cycles_of_responder", responder},
+                             {"per_s_by_a_core_each", hz / std::max(initiator, responder)}};
     }
     return json;
   }
@@ -50,8 +60,9 @@ class Connections {
   static constexpr uint64_t kAtOnce = 512;  // more would not fit between the ends
   static constexpr uint64_t kPatience = 1000;
 
-  // Cycles a connection that was there to its end.
-  double measure(const End& end) {
+  // Of a connection that was there to its end: both ends', the initiator's, the responder's.
+  using Cycles = std::array<double, 3>;
+  Cycles measure(const End& end) {
     dataplane::TrialSpec spec = trial(kConnections, {kPorts}, vary::Mode::kEnumerate);
     spec.exchange = dataplane::ExchangeSpec{.first = {.numbers = net::SequenceNumbers(7)},
                                             .last = end.last,
@@ -80,16 +91,22 @@ class Connections {
       }
       return count;
     };
+    uint64_t by_responder = 0;
     const uint64_t begin = timing::read_tsc();
     for (uint64_t idle = 0, done = 0; done < kConnections && idle < kPatience;) {
       const uint64_t before = done;
       if (!sender.done() && sender.sent() - done < kAtOnce) (*sender).step();
+      const uint64_t turn = timing::read_tsc();
       right.step();
+      by_responder += timing::read_tsc() - turn;
       left.step();
       done = whole();
       idle = done == before ? idle + 1 : 0;
     }
-    return static_cast<double>(timing::read_tsc() - begin) / static_cast<double>(whole());
+    const uint64_t cycles = timing::read_tsc() - begin;
+    const auto count = static_cast<double>(whole());
+    return {static_cast<double>(cycles) / count, static_cast<double>(cycles - by_responder) / count,
+            static_cast<double>(by_responder) / count};
   }
 
   const timing::TscClock& clock_;
@@ -98,7 +115,7 @@ class Connections {
   std::unique_ptr<dpdk::Port> right_port_ = open_port("right_tcp", dpdk::Driver::kRing, &rings_);
   dataplane::SideResources left_{{left_port_.get()}, 2048};
   dataplane::SideResources right_{{right_port_.get()}, 2048};
-  std::vector<double> cycles_[kEnds.size()];
+  std::vector<double> cycles_[kEnds.size()][3];
 };
 
 }  // namespace dutperf::bench

@@ -14,6 +14,11 @@ constexpr bool is_received_by_initiator(Step step) {
 
 constexpr size_t index_of(Step step) { return static_cast<size_t>(step); }
 
+// std::ranges::equal looks at one byte after the other.
+bool is_same(std::span<const uint8_t> one, std::span<const uint8_t> other) {
+  return one.size() == other.size() && std::memcmp(one.data(), other.data(), one.size()) == 0;
+}
+
 uint32_t bytes_if(bool there, size_t bytes) { return there ? static_cast<uint32_t>(bytes) : 0; }
 
 }  // namespace
@@ -300,7 +305,7 @@ bool Exchange::request(const Received& received, uint32_t number,
 bool Exchange::take_response(const Received& received) noexcept {
   if (pieces_ > 1) [[unlikely]]
     return take_piece(received);
-  if (!std::ranges::equal(received.payload, response_)) {
+  if (!is_same(received.payload, response_)) {
     ++report_.wrong;
     return false;
   }
@@ -320,7 +325,7 @@ bool Exchange::take_response(const Received& received) noexcept {
   const uint32_t at = received.segment.sequence - begin;
   const uint32_t index = at / piece_bytes_;
   const bool is_one = index < pieces_ && at == index * piece_bytes_ &&
-                      std::ranges::equal(received.payload, piece(index));
+                      is_same(received.payload, piece(index));
   if (!is_one) {
     ++report_.wrong;
     return false;

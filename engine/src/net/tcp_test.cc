@@ -3,11 +3,17 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cinttypes>
+#include <cstdio>
 #include <cstring>
 #include <random>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "net/frame.h"
+#include "net/http.h"
 #include "net/testing/reference_frame.h"
 
 namespace dutperf::net {
@@ -181,6 +187,29 @@ TEST_P(TcpOfEachVersion, TimestampsAreFoundWhereverTheyStand) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Tcp, TcpOfEachVersion, ::testing::Values(4, 6));
+
+// Beside the text that printf makes of a number, whatever its digits.
+TEST(HttpRequest, NamesItsNumber) {
+  std::mt19937_64 random(5);
+  for (int i = 0; i < 10'000; ++i) {
+    const uint64_t number = random() >> (i % 64);
+    std::array<uint8_t, kHttpRequestBytes> request;
+    write_http_request(request.data(), number);
+    std::array<char, 64> expected;
+    std::snprintf(expected.data(), expected.size(),
+                  "GET /%016" PRIx64 " HTTP/1.1\r\nHost: dutperf\r\n\r\n", number);
+    ASSERT_EQ(std::string(request.begin(), request.end()), expected.data());
+    ASSERT_EQ(number_in_http_request(request), number);
+    const size_t at = random() % request.size();
+    const auto other = static_cast<uint8_t>(random());
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    const bool is_digit = at >= 5 && at < 21 &&
+                          kDigits.find(static_cast<char>(other)) != std::string_view::npos;
+    if (request[at] == other || is_digit) continue;
+    request[at] = other;
+    ASSERT_EQ(number_in_http_request(request), std::nullopt) << at << " " << int{other};
+  }
+}
 
 }  // namespace
 }  // namespace dutperf::net
