@@ -19,6 +19,7 @@ ProcedureName = Literal[
     "latency",
     "pdv",
     "ipdv",
+    "dns64",
     "tcp-connection-rate",
     "tcp-capacity",
     "tcp-request-rate",
@@ -39,7 +40,9 @@ Family = Literal[
     "connections",
     "load over time",
 ]
-Unit = Literal["fps", "percent", "frames", "ns", "connections/s", "connections"]
+Unit = Literal[
+    "fps", "percent", "frames", "ns", "queries/s", "connections/s", "connections"
+]
 
 
 @dataclass(frozen=True)
@@ -207,6 +210,25 @@ _ALL = (
         value="outage",
         statistic="average",
         also=("failover time", "convergence time", "reset time"),
+    ),
+    Procedure(
+        name="dns64",
+        family="rate search",
+        title="DNS64 queries",
+        finds="Fastest rate at which a DNS64 server answers each query (RFC 8219 9.2).",
+        heading="DNS64 resolution performance (RFC 8219 9.2)",
+        unit="queries/s",
+        better="higher",
+        sections={"RFC 8219": "9.2"},
+        metric="dns64_queries",
+        examples=(
+            "dutperf dns64 --lab unbound-dns64 --quick",
+            "dutperf dns64 testbed.yaml --aaaa 20 --repeats 20",
+        ),
+        limit=("RFC 8219 9.2", "the fastest rate at which each query is answered"),
+        varied="rate",
+        value="queries answered",
+        also=("QPS",),
     ),
     Procedure(
         name="tcp-connection-rate",

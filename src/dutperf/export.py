@@ -325,6 +325,7 @@ _UNITS: Mapping[str, tuple[str, float]] = {
     "percent": ("ratio", 100),
     "frames": ("frames", 1),
     "ns": ("seconds", 1e9),
+    "queries/s": ("queries_per_second", 1),
     "connections/s": ("connections_per_second", 1),
     "connections": ("connections", 1),
 }

@@ -177,8 +177,10 @@ def test_who_sends_again_finds_no_loss_where_others_do(tmp_path: Path) -> None:
     """Each hundredth segment is dropped."""
     nat = {"table": {"entries": 60_000}}
     lossy = {"rules": [{"match": "other", "every": 100, "do": "drop"}]}
-    command = ("tcp-connection-rate", "--lab", "known-answer-nat44", "--ip", "4")
-    command += ("--trial-duration", "0.5", "--max-rate", "2000", "--resolution", "20%")
+    command = (
+        *("tcp-connection-rate", "--lab", "known-answer-nat44", "--ip", "4"),
+        *("--trial-duration", "0.5", "--max-rate", "2000", "--resolution", "20%"),
+    )
     with gateway(tmp_path, nat, forward=lossy, reverse=lossy):
         patient = measured(tmp_path, *command, "--retransmit", "3", quick=QUICK[:4])
         for record in load_journal(tmp_path / "results").records:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,12 +21,14 @@ WHOLE = ["tcp.checksum.status", "_ws.malformed", "tcp.flags", "tcp.stream"]
 
 
 @pytest.fixture(params=LABS)
-def name(request: pytest.FixtureRequest) -> str:
+def name(request: pytest.FixtureRequest) -> Iterator[str]:
     name: str = request.param
     assert lab.running() == [], "a lab is up: take it down before these tests"
-    assert dutperf("lab", "up", name).returncode == 0
-    request.addfinalizer(lambda: lab.down(all_=True))
-    return name
+    try:
+        assert dutperf("lab", "up", name).returncode == 0
+        yield name
+    finally:
+        lab.down(all_=True)
 
 
 def seen(file: Path, *columns: str) -> list[dict[str, str]]:

@@ -45,7 +45,7 @@ def _by_procedure(source: Source) -> Json:
     if not asked and procedure not in _ON_CONNECTIONS:
         return _UNMEASURED
     match procedure:
-        case "throughput" | "multicast-throughput" | "tcp-connection-rate":
+        case "throughput" | "multicast-throughput" | "dns64" | "tcp-connection-rate":
             return _throughput(source, asked)
         case "frame-loss":
             return _frame_loss(source, asked)
@@ -99,6 +99,7 @@ _NOTHING: Json = {
 _NOT_ALWAYS_DERIVED = {
     "throughput": ("damage",),
     "multicast-throughput": ("damage",),
+    "dns64": ("damage",),
     "tcp-connection-rate": ("damage",),
     "connection-rate": ("eviction",),
     "table-capacity": ("eviction",),

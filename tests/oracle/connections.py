@@ -50,7 +50,9 @@ def derived_connections(
         match procedure:
             case "tcp-request-rate" | "tcp-teardown-rate":
                 used = [test.as_used() for test in tests if test.last is not test.first]
-                repeats.append(_rate(used, own, settings, limit))
+                nobody = Repeat(None, "invalid", trials=len(own))  # could be opened
+                found = _rate(used, own, settings, limit) if used else nobody
+                repeats.append(found)
             case "idle-timeout":
                 repeats.append(_idle(own))
             case "connection-rate":

@@ -19,6 +19,7 @@ _OF_RATES = (
     "throughput",
     "multicast-throughput",
     "tcp-connection-rate",
+    "dns64",
     "connection-rate",
 )
 _VERSIONS: Mapping[str, tuple[int, int]] = {

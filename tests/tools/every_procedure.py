@@ -128,6 +128,10 @@ CASES = {
         {"procedure": "multicast-throughput", "resolution": "5%", "repeats": 2},
         dut=step(9000),
     ),
+    "dns64": Case(
+        {"procedure": "dns64", "resolution": "5%", "ip": [6], "aaaa_percent": 20},
+        dut=step(9000),
+    ),
     "tcp": Case(
         {"procedure": "tcp-connection-rate", "resolution": "5%", "repeats": 2},
         dut=step(9000),

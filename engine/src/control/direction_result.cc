@@ -62,7 +62,7 @@ uint64_t lost_in_shadows(const dataplane::DirectionSpec& direction, size_t strea
   for (uint64_t i = 0; i < run.shares(); ++i) {
     const uint64_t of_share = run.shares() == 1 ? sent : run.sent_from(from, i).sent;
     lost += lost_in_shadow(direction, stream, {i, run.shares()}, shadows[i],
-                           run.recorder_of(other(from), stream, i).tracker(), of_share);
+                           run.recorder_of(run.receiver_of(from), stream, i).tracker(), of_share);
   }
   return lost;
 }
@@ -77,8 +77,8 @@ void add_shares(const dataplane::DirectionSpec& direction, const dataplane::Tria
     report.sending_ns = sent.sent == 0 ? 0 : clock.to_ns(sent.last_tsc - run.start_tsc());
     report.max_lag_ns = sent.lag_ns.max();
     report.port_full_ns = clock.to_ns(sent.port_full_tsc);
-    report.received = run.recorder_of(other(from), 0, share).tracker().received();
-    report.longest_gap_ns = run.received_at(other(from), share).gap_ns.max();
+    report.received = run.recorder_of(run.receiver_of(from), 0, share).tracker().received();
+    report.longest_gap_ns = run.received_at(run.receiver_of(from), share).gap_ns.max();
   }
 }
 
@@ -99,16 +99,16 @@ DirectionResult direction_result(const TrialRequest& request, Side from, datapla
   result.ring_full = report.ring_full;
   result.lag_ns = &report.lag_ns;
   result.burst_frames = &report.burst_frames;
-  add_accuracy(report, run.received_at(other(from)), clock, result);
+  add_accuracy(report, run.received_at(run.receiver_of(from)), clock, result);
   result.stalls = run.stalls_of(from);
   result.stalled = report.stalled;
   for (uint64_t share = 0; share < run.shares(); ++share) {
-    result.shadows.push_back(run.shadows_at(other(from), share));
+    result.shadows.push_back(run.shadows_at(run.receiver_of(from), share));
   }
   const timing::Load load = direction.load();
   const uint64_t end = run.end_of(from);
   const uint64_t last = direction.last_expected_among(std::max<uint64_t>(end, 1));
-  result.longest_silence = run.silence_at(other(from), load.due_ns(last));
+  result.longest_silence = run.silence_at(run.receiver_of(from), load.due_ns(last));
   if (run.shares() > 1) add_shares(direction, run, from, clock, result);
   std::vector<std::vector<measure::Shadow>> shadows = result.shadows;
   for (size_t i = 0; i < direction.streams.size(); ++i) {
@@ -118,7 +118,7 @@ DirectionResult direction_result(const TrialRequest& request, Side from, datapla
     entry.background = (stream.tag.flags & net::kTagFlagBackground) != 0;
     entry.intended = direction.frames_of(i, direction.frames);
     entry.sent = direction.frames_of(i, report.sent);
-    const measure::StreamRecorder& recorder = run.finish_recorder(other(from), i, entry.sent);
+    const measure::StreamRecorder& recorder = run.finish_recorder(run.receiver_of(from), i, entry.sent);
     if (stream.is_beside()) {
       result.beside = {entry.intended, entry.sent, recorder.tracker().received()};
       continue;
@@ -126,7 +126,7 @@ DirectionResult direction_result(const TrialRequest& request, Side from, datapla
     add_recorded(spec, recorder, request.fine_delays, entry);
     // Of shares that were stopped apart nobody can tell which numbers beyond the last are meant.
     if (direction.frames_of(i, end) != entry.sent) entry.survival.reset();
-    entry.inspected = run.received_at(other(from)).inspected[i];
+    entry.inspected = run.received_at(run.receiver_of(from)).inspected[i];
     entry.lost_in_shadow = lost_in_shadows(direction, i, run, from, entry.sent, shadows);
     add_losses(direction, load, i, recorder.tracker(), direction.frames_of(i, end), entry);
     entry.sent_by_time = sent_by_time(direction, i, report);

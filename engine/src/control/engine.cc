@@ -202,7 +202,7 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   const Snapshot before = snapshot();
   std::vector<unsigned> workers = eal_.worker_lcores();
   // Who answers on a side does all that is done there.
-  const size_t most = spec.exchange ? dataplane::kSides : dataplane::roles_of(spec.shares);
+  const size_t most = spec.is_answered() ? dataplane::kSides : dataplane::roles_of(spec.shares);
   workers.resize(std::min(workers.size(), most));
   dataplane::TrialRun run(spec, {ports.sides[0].get(), ports.sides[1].get()}, clock_, workers);
   if (!go_on) run.abort();
@@ -233,6 +233,10 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   for (const DirectionResult& direction : result.directions) {
     facts.directions.push_back(
         facts_of(direction, run.sent_from(direction.from).gave_up, spec, ports.of_side()));
+  }
+  if (spec.resolution) {
+    result.resolution = resolution_result(spec, run);
+    facts.resolution = facts_of(*result.resolution, facts.directions[0].received);
   }
   add_longest_stalls(result.directions, facts);
   const auto cut_short = [](const measure::DirectionFacts& d) { return d.sent < d.intended; };

@@ -272,6 +272,7 @@ TrialRequest parse_trial(const Json& params, const std::string& where) {
   const uint64_t seed = reader.number_or("seed", 1, 0, INT64_MAX);
   spec.exchange = parse_exchange(reader, seed, spec.trial_id);
   spec.data = parse_data(reader, seed, spec.trial_id);
+  spec.resolution = parse_resolution(reader);
   request.fine_delays = parse_record(reader, spec);
   const Json& directions = reader.array("directions", 1, 2);
   for (size_t i = 0; i < directions.size(); ++i) {
@@ -294,6 +295,10 @@ TrialRequest parse_trial(const Json& params, const std::string& where) {
       spec.exchange->connections += direction.frames;
       if (direction.active()) note_own_sources(spec.exchange->untranslated, direction.streams[0]);
     }
+  }
+  if (spec.resolution) {
+    check_resolution(reader, spec);
+    for (const auto& direction : spec.from) spec.resolution->names += direction.frames;
   }
   if (spec.data) {
     check_data(reader, spec);
@@ -325,6 +330,7 @@ Json to_json(const TrialResult& result) {
       {"one_share_because", result.one_share_because ? Json(*result.one_share_because) : Json()},
       {"directions", list_of(result.directions)},
       {"tcp", result.exchange ? to_json(*result.exchange) : Json()},
+      {"dns", result.resolution ? to_json(*result.resolution) : Json()},
       {"ports", list_of(result.ports)},
       {"input_queues", list_of(result.input_queues)},
       {"input_queue_drops", result.input_queue_drops},

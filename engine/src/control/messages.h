@@ -9,6 +9,7 @@
 
 #include "control/announcement_messages.h"
 #include "control/exchange_messages.h"
+#include "control/resolution_messages.h"
 #include "control/json.h"
 #include "control/port_messages.h"
 #include "control/record_messages.h"
@@ -134,6 +135,7 @@ struct TrialResult {
   std::optional<std::string> one_share_because;  // although ports have queues for several
   std::vector<DirectionResult> directions;
   std::optional<ExchangeResult> exchange;
+  std::optional<ResolutionResult> resolution;
   std::vector<PortReport> ports;
   std::vector<kernel::InputQueue> input_queues;  // those where something rose
   uint64_t input_queue_drops = 0;                // of these, the tester's own

@@ -36,7 +36,7 @@ uint64_t held_bytes(const OpenPorts& open) {
 std::optional<std::string> indivisible(const dataplane::TrialSpec& spec, const OpenPorts& open) {
   if (spec.record.ipdv) return "IPDV is of frames sent in a row";
   if (spec.learn) return "four-tuples are learned by one worker";
-  if (spec.exchange) return "connections are answered by one worker a side";
+  if (spec.is_answered()) return "what comes is answered by one worker a side";
   if (open.has_slow_path()) return "a port has a slow path";
   for (const Side from : dataplane::kBothSides) {
     const dataplane::DirectionSpec& direction = spec.from[index_of(from)];
@@ -66,13 +66,13 @@ void check_tags(const TrialRequest& request, const OpenPorts& open) {
                           "give both the same VLAN tags, MPLS labels and outer headers");
     };
     const dpdk::PortOptions& sends = open.port({from, 0}).options();
-    const dpdk::PortOptions& receives = open.port({other(from), 0}).options();
+    const dpdk::PortOptions& receives = open.port({request.spec.receiver_of(from), 0}).options();
     check("vlan", from, direction.vlan == sends.vlan);
-    check("received_vlan", other(from), direction.received_vlan == receives.vlan);
+    check("received_vlan", request.spec.receiver_of(from), direction.received_vlan == receives.vlan);
     check("mpls", from, direction.labels == sends.labels);
-    check("received_mpls", other(from), direction.received_labels == receives.labels);
+    check("received_mpls", request.spec.receiver_of(from), direction.received_labels == receives.labels);
     check("encapsulation", from, direction.outer == sends.outer);
-    check("received_encapsulation", other(from), direction.received_outer == receives.outer);
+    check("received_encapsulation", request.spec.receiver_of(from), direction.received_outer == receives.outer);
   }
 }
 
@@ -123,6 +123,7 @@ void check_fits(const TrialRequest& request, const OpenPorts& open) {
   }
   if (request.spec.exchange)
     bytes += (dataplane::kSteps + 1) * (request.spec.exchange->connections / 8);
+  if (request.spec.resolution) bytes += 2 * (request.spec.resolution->names / 8);
   const uint64_t available = available_memory_bytes();
   const uint64_t held = std::min(held_bytes(open), UINT64_MAX - available);
   if (bytes > (available + held) / 2) {

@@ -262,6 +262,19 @@ void parse_segments(ObjectReader& reader, const net::SegmentLayout& first,
   }
 }
 
+// Queries have a size of their own.
+void parse_query(ObjectReader& reader, const net::DnsZone& zone, dataplane::StreamSpec& stream) {
+  net::FrameLayout& layout = stream.layout;
+  layout.query = zone.trial;
+  if (!layout.extra.bytes.empty()) {
+    reader.refuse(layout.ip_version == 4 ? "ipv4_options" : "ipv6_headers", "does not go with dns");
+  }
+  const uint32_t size = net::query_frame_size(layout.ip_version);
+  if (stream.frame_sizes != std::vector{size}) {
+    reader.refuse("frame_sizes", "must be that of a query, " + std::to_string(size));
+  }
+}
+
 // Told apart by their numbers, as they have no tag.
 void parse_flood(ObjectReader& reader, const dataplane::TrialSpec& trial, uint64_t seed,
                  dataplane::StreamSpec& stream) {
@@ -339,6 +352,7 @@ ParsedStream parse_stream(const Json& json, const std::string& where,
   }
   layout.frame_size = stream.frame_sizes[0];
   if (trial.exchange) parse_segments(reader, trial.exchange->first, stream);
+  if (trial.resolution) parse_query(reader, trial.resolution->zone, stream);
   parse_flood(reader, trial, seed, stream);
   layout.src_ip = parse_ip_of(reader, "src_ip", layout.ip_version);
   layout.dst_ip = parse_ip_of(reader, "dst_ip", layout.ip_version);

@@ -36,7 +36,7 @@ measure::DirectionFacts facts_of(const DirectionResult& result, bool gave_up,
                                  const dataplane::TrialSpec& spec, size_t ports_of_side) {
   measure::DirectionFacts facts;
   facts.name = direction_name(result.from);
-  facts.receiving_port = index_of(other(result.from)) * ports_of_side;
+  facts.receiving_port = index_of(spec.receiver_of(result.from)) * ports_of_side;
   facts.receiving_ports = ports_of_side;
   for (const StreamResult& stream : result.streams) {
     facts.intended += stream.intended;

@@ -343,6 +343,34 @@ TEST(TrialRunParams, OfConnectionsSendSyns) {
   EXPECT_EQ(layout.tcp, spec.exchange->first);
 }
 
+TEST(TrialRunParams, OfQueriesNameTheirs) {
+  const TrialRequest request = parse_trial(golden_params("trial.run-dns"));
+  const dataplane::TrialSpec& spec = request.spec;
+  ASSERT_TRUE(spec.resolution);
+  EXPECT_EQ(spec.resolution->names, 1000U);
+  EXPECT_EQ(spec.resolution->zone.trial, 42);
+  EXPECT_EQ(spec.resolution->zone.aaaa_percent, 20U);
+  EXPECT_EQ(spec.resolution->zone.prefix[3], 0x9b);
+  EXPECT_EQ(spec.from[0].streams[0].layout.query, 42);
+  EXPECT_EQ(spec.receiver_of(dataplane::Side::kLeft), dataplane::Side::kLeft);
+}
+
+TEST(TrialRunParams, OfQueriesRefuseWhatTheyHaveNot) {
+  const auto refused = [](const char* path, const Json& value) {
+    Json params = golden_params("trial.run-dns");
+    params[Json::json_pointer(path)] = value;
+    EXPECT_THROW(parse_trial(params), ProtocolError) << path;
+  };
+  refused("/dns/names", 65536);
+  refused("/dns/aaaa_percent", 101);
+  refused("/dns/prefix", "64:ff9b::1");
+  refused("/dns/prefix", "1.2.3.4");
+  refused("/dns/zone", "test");
+  refused("/directions/0/streams/0/dst_port", 54);
+  refused("/directions/0/streams/0/frame_sizes", Json{111});
+  refused("/tcp", Json{{"until", "opened"}});
+}
+
 TEST(TrialRunParams, OfConnectionsHaveTheNumbersOfTheTrialThatOpenedThem) {
   Json params = golden_params("trial.run-tcp");
   const net::SequenceNumbers later = parse_trial(params).spec.exchange->first.numbers;

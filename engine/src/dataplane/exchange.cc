@@ -27,7 +27,7 @@ Exchange::Exchange(const ExchangeSpec& spec, bool is_initiator, const dpdk::TxQu
                    dpdk::FramePool& pool, bool copies)
     : spec_(spec),
       is_initiator_(is_initiator),
-      queue_(queue),
+      out_(queue),
       pool_(pool),
       copies_(copies),
       response_(net::http_response(spec.object_bytes)),
@@ -48,12 +48,6 @@ Exchange::Exchange(const ExchangeSpec& spec, bool is_initiator, const dpdk::TxQu
   }
   const bool may_hold = is_initiator && spec.includes(Step::kSyn) && spec.includes(Step::kRequest);
   held_back_ = ConnectionBits(may_hold ? spec.connections : 0);
-  waiting_.reserve(kMostWaiting);
-  kinds_.reserve(kMostWaiting);
-}
-
-Exchange::~Exchange() {
-  dpdk::free_frames(waiting_.data(), static_cast<uint32_t>(waiting_.size()));
 }
 
 bool Exchange::is_untranslated(const uint8_t* frame, const net::Segment& segment) const {
@@ -389,31 +383,8 @@ void Exchange::answer_beside(Step step, const Received& received, net::Answer an
 }
 
 void Exchange::put(Step step, dpdk::Mbuf* mbuf) noexcept {
-  if (waiting_.size() == kMostWaiting) send();
-  if (waiting_.size() == kMostWaiting) {
-    dpdk::free_frame(mbuf);
-    ++report_.not_sent;
-    return;
-  }
-  waiting_.push_back(mbuf);
-  kinds_.push_back({step, is_again_});
-}
-
-void Exchange::send() noexcept {
-  constexpr uint32_t kBurst = 32;
-  uint32_t done = 0;
-  const auto count = static_cast<uint32_t>(waiting_.size());
-  while (done < count) {
-    const uint32_t wanted = std::min(kBurst, count - done);
-    const uint32_t taken = queue_.send(waiting_.data() + done, wanted);
-    for (uint32_t i = done; i < done + taken; ++i) {
-      ++(kinds_[i].is_again ? report_.retransmitted : report_.sent)[index_of(kinds_[i].step)];
-    }
-    done += taken;
-    if (taken < wanted) break;
-  }
-  waiting_.erase(waiting_.begin(), waiting_.begin() + done);
-  kinds_.erase(kinds_.begin(), kinds_.begin() + done);
+  auto& counts = is_again_ ? report_.retransmitted : report_.sent;
+  if (!out_.put(mbuf, counts[index_of(step)])) ++report_.not_sent;
 }
 
 }  // namespace dutperf::dataplane

@@ -13,13 +13,14 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "dataplane/answers_out.h"
+#include "dataplane/connection_bits.h"
 #include "dataplane/trial_spec.h"
 #include "dpdk/frame_pool.h"
 #include "dpdk/mbuf.h"
@@ -50,46 +51,12 @@ struct ExchangeReport {
   measure::Histogram first_answer_ns{kTimeBits};  // from the first segment on, where that left
 };
 
-// A bit for each connection.
-class ConnectionBits {
- public:
-  explicit ConnectionBits(uint64_t connections = 0) : words_((connections + 63) / 64) {}
-
-  // Whether it was not there before.
-  bool add(uint64_t connection) {
-    uint64_t& word = words_[connection / 64];
-    const uint64_t bit = uint64_t{1} << (connection % 64);
-    const bool is_new = (word & bit) == 0;
-    // The other end's worker may look, see below.
-    std::atomic_ref(word).store(word | bit, std::memory_order_relaxed);
-    return is_new;
-  }
-  // For any thread.
-  bool has(uint64_t connection) const {
-    auto& word = const_cast<uint64_t&>(words_[connection / 64]);  // atomic_ref<const> is C++26
-    return (std::atomic_ref(word).load(std::memory_order_relaxed) >> (connection % 64) & 1) != 0;
-  }
-  // Whether it was there. Of none at all nobody was.
-  bool remove(uint64_t connection) {
-    if (words_.empty()) return false;
-    uint64_t& word = words_[connection / 64];
-    const uint64_t bit = uint64_t{1} << (connection % 64);
-    const bool was_there = (word & bit) != 0;
-    word &= ~bit;
-    return was_there;
-  }
-
- private:
-  std::vector<uint64_t> words_;
-};
-
 class Exchange {
  public:
   // `queue` and `pool`, of buffers for what answers no segment in place, are this side's. `copies`:
   // buffers that come in are the other side's, and must stay as they are.
   Exchange(const ExchangeSpec& spec, bool is_initiator, const dpdk::TxQueue& queue,
            dpdk::FramePool& pool, bool copies);
-  ~Exchange();
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
@@ -98,9 +65,9 @@ class Exchange {
   bool take(dpdk::Mbuf* mbuf, uint32_t before, const net::Segment& segment,
             uint64_t now_ns) noexcept;
   // Sends what waits; as much as the port takes.
-  void send() noexcept;
+  void send() noexcept { out_.send(); }
   // After the trial: what waits still was never sent.
-  void finish() noexcept { report_.not_sent += waiting_.size(); }
+  void finish() noexcept { report_.not_sent += out_.waiting(); }
 
   bool is_initiator() const { return is_initiator_; }
   // When a segment left, or the one that it answers, by its timestamps; none: they do not tell,
@@ -164,11 +131,9 @@ class Exchange {
   void answer_beside(Step step, const Received& received, net::Answer answer) noexcept;
   void put(Step step, dpdk::Mbuf* mbuf) noexcept;
 
-  static constexpr uint32_t kMostWaiting = 2048;
-
   const ExchangeSpec spec_;
   const bool is_initiator_;
-  const dpdk::TxQueue queue_;
+  AnswersOut out_;
   dpdk::FramePool& pool_;
   const bool copies_;
   const std::vector<uint8_t> response_;
@@ -182,13 +147,7 @@ class Exchange {
   std::vector<ConnectionBits> taken_;
   std::vector<uint8_t> pieces_taken_;  // by connection, where a response is several segments
   ConnectionBits held_back_;           // what the initiator has no leave to ask for yet
-  std::vector<dpdk::Mbuf*> waiting_;
-  struct Waiting {
-    Step step;
-    bool is_again;
-  };
-  std::vector<Waiting> kinds_;  // of these
-  bool is_again_ = false;       // what is answered now has been before
+  bool is_again_ = false;              // what is answered now has been before
   ExchangeReport report_;
 };
 

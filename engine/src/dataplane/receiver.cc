@@ -73,8 +73,8 @@ Receiver::Receiver(const TrialSpec& spec, Side side, Share share,
       verify_checksums_(spec.verify_checksums),
       inspect_every_(spec.inspect_every),
       vlan_(ports[0].own->vlan),
-      labels_(spec.from[index_of(other(side))].received_labels),
-      outer_(spec.from[index_of(other(side))].received_outer),
+      labels_(spec.from[index_of(spec.sender_to(side))].received_labels),
+      outer_(spec.from[index_of(spec.sender_to(side))].received_outer),
       before_bytes_(vlan_.bytes() + labels_.bytes() + outer_.bytes()),
       answers_(spec.answers[index_of(side)]),
       before_(outer_.bytes() > 0    ? Before::kOuter
@@ -86,15 +86,15 @@ Receiver::Receiver(const TrialSpec& spec, Side side, Share share,
       owners_(share.of),
       hand_over_(hand_over),
       clock_(clock),
-      load_(spec.from[index_of(other(side))].load()),
+      load_(spec.from[index_of(spec.sender_to(side))].load()),
       uninspected_(spec.inspect_every > 0 ? 0 : UINT64_MAX),
-      shadows_(stalls, share.frames_among(spec.from[index_of(other(side))].frames),
-               share.part_of(spec.from[index_of(other(side))].rate_fps),
-               room_frames(ports, spec.from[index_of(other(side))]) / share.of),
-      has_beside_(spec.from[index_of(other(side))].has_beside()),
-      silence_(spec.from[index_of(other(side))].load().due_ns(0)) {
+      shadows_(stalls, share.frames_among(spec.from[index_of(spec.sender_to(side))].frames),
+               share.part_of(spec.from[index_of(spec.sender_to(side))].rate_fps),
+               room_frames(ports, spec.from[index_of(spec.sender_to(side))]) / share.of),
+      has_beside_(spec.from[index_of(spec.sender_to(side))].has_beside()),
+      silence_(spec.from[index_of(spec.sender_to(side))].load().due_ns(0)) {
   stream_of_id_.fill(kNotExpected);
-  const std::vector<StreamSpec>& streams = spec.from[index_of(other(side))].streams;
+  const std::vector<StreamSpec>& streams = spec.from[index_of(spec.sender_to(side))].streams;
   for (uint8_t i = 0; i < streams.size(); ++i) {
     stream_of_id_[streams[i].id] = i;
     ip_bytes_[i] = IpBytes(streams[i]);
@@ -109,9 +109,9 @@ Receiver::Receiver(const TrialSpec& spec, Side side, Share share,
     untranslated_ = spec.data->untranslated;
     sorts_ = sorts_ || untranslated_;
   }
-  if (spec.from[index_of(other(side))].has_flood()) {
+  if (spec.from[index_of(spec.sender_to(side))].has_flood()) {
     flood_ = streams[1].layout.tcp->numbers;
-    flood_frames_ = spec.frames_of(other(side), 1);
+    flood_frames_ = spec.frames_of(spec.sender_to(side), 1);
   }
   const size_t most_ip_bytes = most_bytes_in_pieces(streams);
   for (const ReceivingPort& port : ports) {
@@ -121,7 +121,7 @@ Receiver::Receiver(const TrialSpec& spec, Side side, Share share,
     input.arrivals.answers = AnswerLog(answers_.most);
     if (most_ip_bytes > 0) input.reassembly = std::make_unique<net::Reassembly>(most_ip_bytes);
   }
-  if (spec.learn && spec.learn->from == other(side)) learning_.emplace(spec);
+  if (spec.learn && spec.learn->from == spec.sender_to(side)) learning_.emplace(spec);
 }
 
 // All paths have a frame of a size before the next size has its turn.
@@ -189,6 +189,8 @@ uint32_t Receiver::receive_burst(Input& input, uint16_t queue) noexcept {
                     clock_.to_ns(received_tsc - start_tsc_)};
   if (exchange_ != nullptr) [[unlikely]] {
     take_segments(input, queue, mbufs, count, times);
+  } else if (resolution_ != nullptr) [[unlikely]] {
+    take_datagrams(input, queue, mbufs, count, times);
   } else if (input.clock) [[unlikely]] {
     take_stamped<kBefore>(input, queue, mbufs, count, times);
   } else {
@@ -292,6 +294,47 @@ template <Receiver::Before kBefore>
   exchange_->send();
 }
 
+[[gnu::noinline]] void Receiver::take_datagrams(Input& input, uint16_t queue, dpdk::Mbuf** mbufs,
+                                                uint32_t count, const Times& times) noexcept {
+  Burst burst;
+  uint32_t kept = 0;  // mbufs to free
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint8_t* const frame = dpdk::frame_of(mbufs[i]);
+    const size_t size = dpdk::size_of(mbufs[i]);
+    const bool is_tagged = size > vlan_.bytes() && vlan_.stand_in(frame, size);
+    const std::optional<net::Datagram> datagram =
+        is_tagged ? net::datagram_in(frame + vlan_.bytes(), size - vlan_.bytes()) : std::nullopt;
+    const bool is_taken = datagram && resolution_->is_dns(*datagram)
+                              ? take_dns(mbufs[i], *datagram, input, burst)
+                              : take_other(mbufs[i], input);
+    if (!is_taken) mbufs[kept++] = mbufs[i];
+  }
+  if (burst.count[0] > 0) silence_.hear(times.received_ns);
+  record(burst, times, queue);
+  dpdk::free_frames(mbufs, kept);
+  resolution_->send();
+}
+
+// A query has no time in it: it left when it was due, or later.
+bool Receiver::take_dns(dpdk::Mbuf* mbuf, const net::Datagram& datagram, Input& input,
+                        Burst& burst) noexcept {
+  const uint8_t* const frame = dpdk::frame_of(mbuf) + vlan_.bytes();
+  const net::Classified whole{net::FrameKind::kTest, datagram.ip_version, datagram.ip_headers,
+                              datagram.ip_bytes, nullptr};
+  if (verify_checksums_ && !net::checksums_hold(frame, whole)) {
+    ++resolution_->report().damaged;
+    return false;
+  }
+  ++input.arrivals.segments;
+  if (!resolution_->is_client()) return resolution_->take_query(mbuf, vlan_.bytes(), datagram);
+  if (const auto number = resolution_->take_reply(datagram.payload(frame))) {
+    const uint32_t place = burst.count[0]++;
+    burst.arrivals[0][place] = {*number, load_.due_ns(*number)};
+    burst.frames[0][place] = frame;
+  }
+  return false;
+}
+
 // Frames of UDP are none of this trial's.
 bool Receiver::take_other(dpdk::Mbuf* mbuf, Input& input) noexcept {
   const net::Classified classified =
@@ -336,6 +379,7 @@ void Receiver::step() noexcept {
   }
   if (share_.of > 1) take_handed_over();
   if (exchange_ != nullptr) exchange_->send();
+  if (resolution_ != nullptr) resolution_->send();
 }
 
 void Receiver::step_of(Input& input, uint16_t queue) noexcept {

@@ -28,6 +28,7 @@
 #include "dataplane/hand_over.h"
 #include "dataplane/learning.h"
 #include "dataplane/port_times.h"
+#include "dataplane/resolution.h"
 #include "dataplane/trial_clock.h"
 #include "dataplane/trial_spec.h"
 #include "dpdk/mbuf.h"
@@ -86,7 +87,7 @@ struct PortArrivals {
   uint64_t unclaimed_lost = 0;  // its ring was full
   uint64_t handed_over = 0;     // came by another share's queue
   uint64_t not_taken_over = 0;  // of these: that share had no room for them, ours to blame
-  uint64_t segments = 0;        // of TCP, in a trial of connections
+  uint64_t segments = 0;        // of TCP, in a trial of connections; or datagrams of DNS
 
   // What came by the port's other queues.
   void add(const PortArrivals& other);
@@ -132,6 +133,8 @@ class Receiver {
   }
   // Before the trial: TCP segments are its to answer. It outlives the receiver.
   void answer_by(Exchange* exchange) { exchange_ = exchange; }
+  // The same of DNS.
+  void answer_by(Resolution* resolution) { resolution_ = resolution; }
   // After the trial: takes what others have handed over since.
   void finish() noexcept { take_handed_over(); }
 
@@ -197,7 +200,12 @@ class Receiver {
   // Of a trial of connections.
   void take_segments(Input& input, uint16_t queue, dpdk::Mbuf** mbufs, uint32_t count,
                      const Times& times) noexcept;
+  // Of a trial of a DNS64 server.
+  void take_datagrams(Input& input, uint16_t queue, dpdk::Mbuf** mbufs, uint32_t count,
+                      const Times& times) noexcept;
   // These return true when the buffer leaves as an answer, or a ring took it.
+  bool take_dns(dpdk::Mbuf* mbuf, const net::Datagram& datagram, Input& input,
+                Burst& burst) noexcept;
   bool take_other(dpdk::Mbuf* mbuf, Input& input) noexcept;
   bool take_segment(dpdk::Mbuf* mbuf, const net::Segment& segment, Input& input, Burst& burst,
                     const Times& times) noexcept;
@@ -276,6 +284,7 @@ class Receiver {
   const timing::TscClock clock_;
   std::optional<Learning> learning_;
   Exchange* exchange_ = nullptr;
+  Resolution* resolution_ = nullptr;
   const timing::Load load_;  // of what comes
   uint64_t start_tsc_ = 0;
   uint64_t uninspected_;  // frames to come before the next one that is inspected

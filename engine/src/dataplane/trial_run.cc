@@ -114,7 +114,7 @@ TrialRun::TrialRun(const TrialSpec& spec, const std::array<SideResources*, kSide
       clock_(clock, static_cast<uint32_t>(lcores.size()), active_senders(spec),
              spec.residual_wait_ns, spec.not_before_tsc),
       lcores_(lcores),
-      roles_(assign_roles(lcores.size(), spec.shares, spec.exchange.has_value())),
+      roles_(assign_roles(lcores.size(), spec.shares, spec.is_answered())),
       workers_running_(static_cast<uint32_t>(lcores.size())),
       done_fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   SenderStalls stalls;
@@ -163,6 +163,12 @@ void TrialRun::prepare(Side side, const SenderStalls& stalls) {
                                    resources.recorders(i), hand_over, clock_.tsc(), stalls));
   }
   for (const auto& receiver : end.receivers) receiver->listen_with(meters_beside(side, *receiver));
+  if (spec_.resolution) {
+    end.resolution = std::make_unique<Resolution>(
+        *spec_.resolution, spec_.from[index_of(side)].active(), resources.ports[0]->tx[0],
+        *resources.pools(0, lanes + 1).back(), resources.lends_buffers());
+    end.receivers[0]->answer_by(end.resolution.get());
+  }
   if (!spec_.exchange) return;
   end.exchange = std::make_unique<Exchange>(
       *spec_.exchange, spec_.from[index_of(side)].active(), resources.ports[0]->tx[0],
@@ -185,7 +191,7 @@ void TrialRun::prepare_retransmission(Side initiator) {
 }
 
 void TrialRun::reset_recorders(Side side) {
-  const Side sender = other(side);
+  const Side sender = spec_.sender_to(side);
   const std::vector<StreamSpec>& streams = spec_.from[index_of(sender)].streams;
   const bool several = spec_.shares > 1;
   size_t queues = 1;
@@ -254,6 +260,7 @@ void TrialRun::join() {
   for (End& end : ends_) {
     for (const auto& receiver : end.receivers) receiver->finish();
     if (end.exchange) end.exchange->finish();
+    if (end.resolution) end.resolution->finish();
     sum_up(end);
   }
 }
@@ -369,7 +376,7 @@ const measure::StreamRecorder& TrialRun::finish_recorder(Side side, size_t strea
   std::vector<uint64_t> sent_of_shares;
   for (uint64_t share = 0; share < spec_.shares; ++share) {
     shares.push_back(&resources.recorders(share)[stream]);
-    sent_of_shares.push_back(sent_from(other(side), share).sent);
+    sent_of_shares.push_back(sent_from(spec_.sender_to(side), share).sent);
   }
   measure::StreamRecorder& whole = resources.recorders(spec_.shares)[stream];
   whole.finish(shares, sent_of_shares);
@@ -395,7 +402,7 @@ uint64_t TrialRun::missing_from(Side side, uint64_t until_ns) const {
   uint64_t received = 0;
   uint64_t late = 0;
   for (uint64_t share = 0; share < spec_.shares; ++share) {
-    const StreamRecorders& recorders = sides_[index_of(other(side))]->recorders(share);
+    const StreamRecorders& recorders = sides_[index_of(spec_.receiver_of(side))]->recorders(share);
     for (size_t i = 0; i < direction.streams.size(); ++i) {
       if (direction.streams[i].is_beside()) continue;
       received += recorders[i].received_by_time().sum_before(until_ns);

@@ -131,9 +131,14 @@ class TrialRun {
     return ends_[index_of(side)].receivers[share]->report();
   }
   uint64_t shares() const { return spec_.shares; }
+  Side receiver_of(Side sender) const { return spec_.receiver_of(sender); }
   // REQUIRES: it is a trial of connections.
   const ExchangeReport& exchange_at(Side side) const {
     return ends_[index_of(side)].exchange->report();
+  }
+  // REQUIRES: it is a trial of a DNS64 server.
+  const ResolutionReport& resolution_at(Side side) const {
+    return ends_[index_of(side)].resolution->report();
   }
   // Of a stream that arrives at `side`, of which `sent` frames left.
   const measure::StreamRecorder& finish_recorder(Side side, size_t stream, uint64_t sent);
@@ -162,6 +167,7 @@ class TrialRun {
     std::vector<std::unique_ptr<Receiver>> receivers;
     std::unique_ptr<Exchange> exchange;  // null: nothing is answered
     std::unique_ptr<Retransmission> retransmission;
+    std::unique_ptr<Resolution> resolution;  // null: it is no trial of DNS
     SendReport sent;
     ReceiveReport received;
     std::vector<PortArrivals> arrivals;  // by port

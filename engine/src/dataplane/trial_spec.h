@@ -12,6 +12,7 @@
 #include "dataplane/tag_spread.h"
 #include "measure/share.h"
 #include "measure/stream_recorder.h"
+#include "net/dns.h"
 #include "net/frame.h"
 #include "net/inspection.h"
 #include "net/receiving_end.h"
@@ -187,6 +188,13 @@ struct ExchangeSpec {
   bool includes(net::Step step) const { return first.step <= step && step <= last; }
 };
 
+// The trial's frames are queries to a DNS64 server, whose authority is the other side (RFC 8219 9):
+// one that is answered has arrived, where it was sent.
+struct ResolutionSpec {
+  net::DnsZone zone;
+  uint64_t names = 0;  // at most 2^32; query k is for name k
+};
+
 // Each direction's foreground is data on TCP connections that another trial has opened: its
 // initiator's, or of learned four-tuples its responder's.
 struct DataSpec {
@@ -215,8 +223,15 @@ struct TrialSpec {
   uint64_t survival_blocks = 0;
   std::optional<ExchangeSpec> exchange;  // the one direction that is active sends segments
   std::optional<DataSpec> data;
+  std::optional<ResolutionSpec> resolution;  // the one direction that is active sends queries
   DirectionSpec from[kSides];  // by sending side
   AnswerSpec answers[kSides];  // to be kept, by the side where they come in
+
+  // Where a sender's frames arrive, and whose arrive at a side.
+  Side receiver_of(Side sender) const { return resolution ? sender : other(sender); }
+  Side sender_to(Side receiver) const { return resolution ? receiver : other(receiver); }
+  // What comes is answered where it comes.
+  bool is_answered() const { return exchange || resolution; }
 
   uint64_t frames_of(Side sender, size_t stream) const {
     const DirectionSpec& direction = from[index_of(sender)];

@@ -280,13 +280,36 @@ uint64_t lost_segments(const ExchangeFacts& exchange) {
 }
 
 // Each segment is a connection's only one of its kind, so none may be missing.
-void judge_exchange(const ExchangeFacts& exchange, Judge& judge) {
-  if (exchange.not_sent > 0) {
-    judge.invalid("answers_not_sent",
-                  "the tester had no room for " + std::to_string(exchange.not_sent) +
-                      " answers of its own: the port takes fewer than come",
-                  "lower the rate, or give the tester a core for each side");
+void judge_answers(uint64_t not_sent, Judge& judge) {
+  if (not_sent == 0) return;
+  judge.invalid("answers_not_sent",
+                "the tester had no room for " + std::to_string(not_sent) +
+                    " answers of its own: the port takes fewer than come",
+                "lower the rate, or give the tester a core for each side");
+}
+
+// RFC 8219 9.2: a query that is not answered in time, or not by an AAAA, is none that was processed;
+// first of all no name may be in the cache.
+void judge_resolution(const ResolutionFacts& resolution, Judge& judge) {
+  judge_answers(resolution.not_sent, judge);
+  if (resolution.unasked > 0) {
+    judge.invalid("answers_cached",
+                  std::to_string(resolution.unasked) +
+                      " names were answered for which the authority was not asked",
+                  "the device has them from elsewhere: give it the zone of the test");
   }
+  if (resolution.refused > 0) {
+    judge.fail("queries_refused", std::to_string(resolution.refused) +
+                                      " queries were answered by an error (its response code)");
+  }
+  if (resolution.wrong > 0) {
+    judge.fail("answers_wrong",
+               std::to_string(resolution.wrong) + " answers were not what was asked for");
+  }
+}
+
+void judge_exchange(const ExchangeFacts& exchange, Judge& judge) {
+  judge_answers(exchange.not_sent, judge);
   const uint64_t lost = lost_segments(exchange);
   if (lost > 0 && lost <= exchange.may_be_ours) {
     judge.invalid("sender_burst",
@@ -418,6 +441,7 @@ Verdict judge(const TrialFacts& facts) {
     if (complete) judge_loss(facts, direction, judge);
   }
   if (complete && facts.exchange) judge_exchange(*facts.exchange, judge);
+  if (complete && facts.resolution) judge_resolution(*facts.resolution, judge);
   if (facts.ended_early && judge.passes()) {
     judge.invalid("stopped_in_error",
                   "sending ended early because frames seemed lost, but they came back later",

@@ -90,6 +90,14 @@ struct ExchangeFacts {
   uint64_t may_be_ours = 0;  // so many the tester's stalls may have cost
 };
 
+// Of a trial of a DNS64 server.
+struct ResolutionFacts {
+  uint64_t not_sent = 0;  // the tester had no room for them
+  uint64_t refused = 0;   // by a response code
+  uint64_t wrong = 0;     // came, and were not what was asked for
+  uint64_t unasked = 0;   // were answered without the authority
+};
+
 struct TrialFacts {
   uint64_t duration_ns = 0;
   uint64_t frame_timeout_ns = 0;
@@ -101,6 +109,7 @@ struct TrialFacts {
   std::vector<DirectionFacts> directions;
   std::vector<PortFacts> ports;
   std::optional<ExchangeFacts> exchange;
+  std::optional<ResolutionFacts> resolution;
   uint64_t input_queue_drops = 0;  // of the tester's machine, at whichever port
 };
 

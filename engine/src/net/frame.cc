@@ -110,7 +110,11 @@ FrameTemplate::FrameTemplate(const FrameLayout& layout, const TagIdentity& tag)
     return;
   }
   write_udp(layout);
-  write_tagged(udp_offset_ + sizeof(UdpHeader), tag);
+  if (layout.query) {
+    write_dns_query(frame + udp_offset_ + sizeof(UdpHeader), *layout.query, 0);
+  } else {
+    write_tagged(udp_offset_ + sizeof(UdpHeader), tag);
+  }
   udp_sum_ =
       net::udp_sum(layout.ip_version, frame + ip_offset_, frame + udp_offset_, datagram_bytes);
   reinterpret_cast<UdpHeader*>(frame + udp_offset_)->checksum = finish_udp(udp_sum_);

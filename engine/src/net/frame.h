@@ -17,6 +17,7 @@
 #include "net/headers.h"
 #include "net/mpls.h"
 #include "net/tcp.h"
+#include "net/dns.h"
 #include "net/vlan.h"
 
 namespace dutperf::net {
@@ -43,6 +44,8 @@ struct FrameLayout {
   // one can be told from those of another (RFC 791 2.3). Without it is 0 (RFC 6864 4.1).
   bool identified = false;
   ExtraHeaders extra;  // between the IP header and UDP; part of the frame's size
+  // A query of DNS (net/dns.h) about a name of this trial, in place of a tag; of its own size.
+  std::optional<uint16_t> query;
   // In place of UDP, without extra headers; of its own size, where it is no data.
   std::optional<SegmentLayout> tcp;
 
@@ -76,6 +79,12 @@ inline uint32_t segment_frame_size(int ip_version, const SegmentLayout& segment)
   return static_cast<uint32_t>(sizeof(EthernetHeader) + ip_header_bytes(ip_version) +
                                segment.bytes() + (segment.is_data ? sizeof(WireTag) : 0) +
                                kFcsBytes);
+}
+
+// Of a query.
+inline uint32_t query_frame_size(int ip_version) {
+  return static_cast<uint32_t>(sizeof(EthernetHeader) + ip_header_bytes(ip_version) +
+                               sizeof(UdpHeader) + kDnsQueryBytes + kFcsBytes);
 }
 
 class FrameTemplate {

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "net/checksum.h"
+#include "net/turn.h"
 
 namespace dutperf::net {
 namespace {
@@ -12,7 +13,6 @@ constexpr uint8_t kEndOfOptions = 0;
 constexpr uint8_t kNoOperation = 1;
 constexpr uint8_t kTimestampsKind = 8;
 constexpr uint8_t kTimestampsBytes = 10;
-constexpr uint8_t kHops = 64;
 
 uint32_t number_at(const uint8_t* bytes) {
   Be32 number;
@@ -45,28 +45,6 @@ void find_timestamps(const uint8_t* tcp, Segment& segment) {
     }
     at += options[at + 1];
   }
-}
-
-void swap_bytes(uint8_t* one, uint8_t* other, size_t bytes) {
-  std::swap_ranges(one, one + bytes, other);
-}
-
-void turn_ip(uint8_t* ip, int version, size_t tcp_bytes) {
-  if (version == 4) {
-    auto* header = reinterpret_cast<Ipv4Header*>(ip);
-    header->total_length = static_cast<uint16_t>(sizeof(Ipv4Header) + tcp_bytes);
-    header->id = 0;
-    header->flags_fragment = kDontFragment;
-    header->ttl = kHops;
-    header->checksum = 0;
-    swap_bytes(header->src, header->dst, sizeof(header->src));
-    header->checksum = finish(sum_words(ip, sizeof(Ipv4Header)));
-    return;
-  }
-  auto* header = reinterpret_cast<Ipv6Header*>(ip);
-  header->payload_length = static_cast<uint16_t>(tcp_bytes);
-  header->hop_limit = kHops;
-  swap_bytes(header->src, header->dst, sizeof(header->src));
 }
 
 uint8_t data_offset(size_t bytes) { return static_cast<uint8_t>(bytes / 4 << 4); }
@@ -142,8 +120,7 @@ uint64_t tcp_sum(int ip_version, const uint8_t* ip_header, const uint8_t* tcp, s
 }
 
 size_t write_answer(uint8_t* mac, uint8_t* frame, const Segment& segment, const Answer& answer) {
-  auto* ethernet = reinterpret_cast<EthernetHeader*>(mac);
-  swap_bytes(ethernet->dst, ethernet->src, sizeof(ethernet->dst));
+  turn_ethernet(mac);
   uint8_t* const ip = frame + sizeof(EthernetHeader);
   uint8_t* const tcp = ip + segment.ip_headers;
   uint8_t* options = tcp + sizeof(TcpHeader);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <span>
 
+#include "net/digits.h"
 #include "vary/draw.h"
 
 namespace dutperf::vary {
@@ -117,6 +118,7 @@ FrameWriter::FrameWriter(const net::FrameLayout& layout, const net::TagIdentity&
       udp_base_(template_.udp_sum()),
       ipv4_base_(template_.ipv4_sum()),
       segments_(layout.tcp),
+      is_query_(layout.query.has_value()),
       order_(variations.order),
       identified_(layout.identified) {
   window_at(kUdp, layout.ip_version);
@@ -476,7 +478,7 @@ void FrameWriter::compose(const Lanes& sequences, uint32_t count, uint64_t stamp
   static_assert(std::size(kIpv6Tiles) <= Burst::kMaxWindows);
   burst.count_ = count;
   burst.stamp_low_ = net::byte_swap(static_cast<uint32_t>(stamp_ns));
-  if (identified_ || segments_) {
+  if (identified_ || segments_ || is_query_) {
     for (uint32_t i = 0; i < count; ++i) {
       burst.ids_[i] = static_cast<uint32_t>(sequences.lane[i]);
     }
@@ -556,19 +558,39 @@ void FrameWriter::name_requests(const Burst& burst, uint8_t* const* buffers,
                                 uint32_t lead) const noexcept {
   constexpr uint32_t kText = sizeof(net::TcpHeader) + sizeof(net::TcpTimestamps);
   constexpr uint32_t kDigits = kText + net::kHttpNumberAt;
-  constexpr uint32_t kLast = kDigits + net::kHttpNumberDigits - 1;
+  constexpr uint32_t kLow = kDigits + net::kHttpNumberDigits - 8;
+  static_assert(kLow % 2 == 1);  // its words count byte-swapped
   for (uint32_t i = 0; i < burst.count_; ++i) {
     uint8_t* const tcp = buffers[i] + lead + template_.udp_offset();
     auto* const header = reinterpret_cast<net::TcpHeader*>(tcp);
-    uint64_t sum = static_cast<uint16_t>(~header->checksum);
-    uint32_t number = burst.ids_[i];
-    for (uint32_t at = kLast; at > kLast - 8; --at, number >>= 4) {
-      const uint32_t nibble = number & 0xf;
-      const uint32_t digit = nibble + (nibble < 10 ? '0' : 'a' - 10);
-      tcp[at] = static_cast<uint8_t>(digit);
-      sum += (digit - '0') << (at % 2 == 0 ? 8 : 0);  // beside the template's zeros
-    }
-    header->checksum = net::finish(sum);
+    const uint64_t text = net::digits::text_of(burst.ids_[i]);
+    std::memcpy(tcp + kLow, &text, sizeof(text));
+    // Beside the template's zeros.
+    const uint64_t more = net::fold(text - net::digits::kZeros);
+    header->checksum = net::finish(static_cast<uint16_t>(~header->checksum) + more);
+  }
+}
+
+// Another one: of a query its name, its id, and a checksum without the tag that it has not.
+void FrameWriter::name_queries(const Burst& burst, uint8_t* const* buffers,
+                               uint32_t lead) const noexcept {
+  constexpr uint32_t kText = sizeof(net::UdpHeader) + net::kDnsNumberAt;
+  constexpr uint32_t kId = sizeof(net::UdpHeader) + offsetof(net::DnsHeader, id);
+  static_assert(kText % 2 == 0 && kId % 2 == 0);
+  for (uint32_t i = 0; i < burst.count_; ++i) {
+    uint8_t* const udp = buffers[i] + lead + template_.udp_offset();
+    const uint64_t text = net::digits::text_of(burst.ids_[i]);
+    const uint16_t id = net::byte_swap(net::dns_id(burst.ids_[i]));
+    std::memcpy(udp + kText, &text, sizeof(text));
+    std::memcpy(udp + kId, &id, sizeof(id));
+    uint16_t checksum;
+    std::memcpy(&checksum, udp + offsetof(net::UdpHeader, checksum), sizeof(checksum));
+    uint64_t sum = static_cast<uint16_t>(~checksum);
+    sum = net::native::add(sum, ~burst.tags_.lane[i]);
+    sum = net::native::add(sum, ~burst.stamp_low_);
+    sum = net::native::add(sum, text - net::digits::kZeros);
+    checksum = net::finish_udp(net::native::add(sum, id));
+    std::memcpy(udp + offsetof(net::UdpHeader, checksum), &checksum, sizeof(checksum));
   }
 }
 
@@ -611,7 +633,10 @@ void FrameWriter::store(const Burst& burst, uint8_t* const* buffers, uint32_t le
                                      burst.windows_[i]);
     }
   }
-  if (!segments_) {
+  if (is_query_) {
+    store_rest<false, false>(burst, buffers, lead);
+    name_queries(burst, buffers, lead);
+  } else if (!segments_) {
     store_rest<false, true>(burst, buffers, lead);
   } else if (segments_->is_data) {
     store_rest<true, true>(burst, buffers, lead);

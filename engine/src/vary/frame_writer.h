@@ -129,6 +129,7 @@ class FrameWriter {
   void sum_mobility(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
   void identify(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
   void name_requests(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
+  void name_queries(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
   template <bool kIpv4AddressesVary, bool kTcp, bool kTag>
   void store_frames(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
   template <bool kTcp, bool kTag>
@@ -150,6 +151,7 @@ class FrameWriter {
   uint64_t udp_base_;  // the template's sums without the ports and the windows of addresses
   uint64_t ipv4_base_;
   std::optional<net::SegmentLayout> segments_;  // the frames are of TCP
+  bool is_query_;                               // they are of DNS
   lanes::Following sequence_;                   // of the connection's number
   lanes::Following acknowledgment_;
   uint32_t ipv4_addresses_ = 0;  // their window

@@ -25,7 +25,7 @@ from dutperf.model.fields import (
     written_number,
 )
 from dutperf.model.loads import parse_rate_per_flow
-from dutperf.model.rate_specs import RateSearchKeys
+from dutperf.model.rate_specs import Dns64Spec, RateSearchKeys
 from dutperf.model.requirements import Requirement, requirement
 from dutperf.model.specs import (
     SPECS,
@@ -140,6 +140,8 @@ Preset = Literal["standard", "quick"]
 _REPEATS = 20
 _QUICK_TAGS = 500  # the fewest of RFC 8219 7.2
 _QUICK_RESIDUAL_S = 0.3
+_QUICK_QUERIES_S = 5.0
+"""A server that stores queries has a second more for them: 20 % of this."""
 _BY_THE_BOOK = (
     "trial_duration_s",
     "settle_wait_s",
@@ -212,7 +214,7 @@ def _quick(spec: type[ProcedureSpec], procedure: Mapping[str, Any]) -> dict[str,
     found = {
         "trial_duration_s": 1.0,
         "settle_wait_s": 0.1,
-        "residual_wait_s": _residual_s(procedure),
+        "residual_wait_s": _residual_s(spec, procedure),
         "restabilise_wait_s": 0.1,
         "resolution": "5%",
         "step": "5%",
@@ -222,16 +224,19 @@ def _quick(spec: type[ProcedureSpec], procedure: Mapping[str, Any]) -> dict[str,
     }
     if issubclass(spec, LatencySpec):
         found |= {"tags": _tags(procedure), "first_tag_s": 0.2}
+    if issubclass(spec, Dns64Spec):
+        found |= {"trial_duration_s": _QUICK_QUERIES_S}
     if issubclass(spec, OutageSpec):
         found |= {"trial_duration_s": 20.0, "trigger_after_s": 1.0}
     return found
 
 
-def _residual_s(procedure: Mapping[str, Any]) -> float:
+def _residual_s(spec: type[ProcedureSpec], procedure: Mapping[str, Any]) -> float:
     """Long enough that frames later than the timeouts are seen."""
     sweep = procedure.get("timeout_sweep_ms")
+    timeout = spec.model_fields.get("frame_timeout_ms")
     timeouts = [
-        procedure.get("frame_timeout_ms"),
+        procedure.get("frame_timeout_ms", timeout.default if timeout else None),
         *(sweep if isinstance(sweep, list) else []),
     ]
     known_ms = [t for t in timeouts if isinstance(t, int | float)]

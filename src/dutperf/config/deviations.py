@@ -36,6 +36,7 @@ from dutperf.standards import Deviation, Level
 _FORMAT = "RFC 2544 8, C.2.6.4"
 _UPDATE_BEFORE_S = 5
 _TTL = 10
+_QUERY_MS = 1000
 
 
 def of_frames(cell: Cell) -> list[Deviation]:
@@ -228,6 +229,7 @@ def hasty(cell: Cell) -> list[str]:
     if isinstance(spec, SystemRecoverySpec) and spec.overload_duration_s < OVERLOAD_S:
         found.append(f"an overload of {spec.overload_duration_s:.12g} s")
     asks_for_more = cell.stateful or _delay_rfc(cell) or translates(cell.ip)
+    asks_for_more = asks_for_more or cell.spec.dns is not None
     if isinstance(spec, OutageSpec) and spec.trigger_after_s < TRIGGER_S:
         found.append(f"an outage after {spec.trigger_after_s:.12g} s")
     asks_for_more = asks_for_more or isinstance(spec, SystemRecoverySpec)
@@ -456,7 +458,9 @@ def _judgement(cell: Cell) -> list[Deviation]:
     found: list[Deviation] = []
     rfc = "RFC 2544 26.1" if isinstance(cell.spec, RateSearchKeys) else "RFC 2544 26.3"
     criterion = cell.spec.loss_criterion
-    if criterion.frame_timeout_ms is not None:
+    if cell.spec.dns:
+        found += _query_timeout(cell.spec.frame_timeout_ns)
+    elif criterion.frame_timeout_ms is not None:
         rule = "frames count as received however late they are"
         actual = (
             f"frames slower than {criterion.frame_timeout_ms:.12g} ms count as lost"
@@ -467,6 +471,13 @@ def _judgement(cell: Cell) -> list[Deviation]:
         lost = f"up to {share} of a direction's frames may be lost"
         found.append(Deviation(rfc, "no frame is lost", lost, "definition"))
     return [*found, *_search(cell)]
+
+
+def _query_timeout(given_ns: int | None) -> Iterator[Deviation]:
+    if given_ns is None or given_ns > _QUERY_MS * 10**6:
+        actual = "any" if given_ns is None else f"{given_ns / 1e6:.12g} ms"
+        rule = f"answers within {_QUERY_MS} ms at most"
+        yield Deviation("RFC 8219 9.2", rule, actual, "SHOULD")
 
 
 def _search(cell: Cell) -> list[Deviation]:

@@ -30,6 +30,7 @@ from dutperf.config.sizes import (
     given_sizes,
     largest_mtu,
     most_header_bytes,
+    query_size,
     smallest_size,
     standard_sizes,
     syn_size,
@@ -451,6 +452,8 @@ def _judged(spec: ProcedureSpec) -> Iterator[str]:
         yield f"{spec.given_rate_fps}fps"
     if isinstance(spec, LatencySpec) and spec.rfc2544_latency:
         yield "legacy"
+    if spec.dns and spec.dns.aaaa_percent:
+        yield f"aaaa-{spec.dns.aaaa_percent}percent"
     if spec.tcp and spec.tcp.retransmit:
         yield f"retransmit-{spec.tcp.retransmit}"
     criterion = spec.loss_criterion
@@ -478,6 +481,8 @@ def _sizes(
     versions = frame_versions(ip, traffic)
     if spec.tcp:
         return [[syn_size(versions)]]
+    if spec.dns:
+        return [[query_size(versions)]]
     mtu = largest_mtu(testbed, traffic, spec.direction)
     if traffic.imix:
         return [traffic.imix.frame_sizes(mtu, ipv6=6 in versions)]

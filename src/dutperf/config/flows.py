@@ -18,6 +18,7 @@ from dutperf.config.testbed import Testbed
 from dutperf.model.fields import KeyedError, Keys
 from dutperf.model.frames import IpVersions, translates, version_of
 from dutperf.model.hosts import AddressSet, BitField, HostField, Mode, number, overlap
+from dutperf.model.rate_specs import Dns64Spec
 from dutperf.model.traffic import Traffic, group_mac
 from dutperf.protocol.base import DirectionName, IpVersion, Side
 
@@ -348,7 +349,8 @@ def _flow(
     source = side.edge if side.translation and side.edge else real
     # The receiver is there in any case: the DUT has to find it on its link.
     target = _real(testbed, cell, receiver, received_version).address
-    translated = version != received_version
+    is_asked = bool(cell.spec.dns)
+    translated = version != received_version and not is_asked
     if translated:
         target = _virtual(testbed, cell, receiver, version)
     sources = hosts(testbed, cell.traffic, sender, source)
@@ -359,6 +361,8 @@ def _flow(
         destination = AddressSet(target)
     else:
         destination = destinations(testbed, cell.traffic, receiver, target)
+    if is_asked:
+        destination = AddressSet(_server(testbed, cell, sender, version))
     next_hop_mac = side.next_hop_mac
     group = cell.traffic.group_of(version) if name == "foreground" else None
     if group:
@@ -375,6 +379,19 @@ def _flow(
         next_hop=side.next_hop(version) or destination.base,
         next_hop_mac=next_hop_mac,
     )
+
+
+def _server(testbed: Testbed, cell: Cell, side: Side, version: IpVersion) -> str:
+    """Who is asked: the device, unless another address of it is named."""
+    named = cell.spec.server if isinstance(cell.spec, Dns64Spec) else None
+    server = named or testbed.sides[side].next_hop(version)
+    if server is None:
+        raise KeyedError(
+            ("server",),
+            f"is missing: testbed {testbed.name} has no IPv{version} gateway on the "
+            f"{side} side, which would be asked",
+        )
+    return server
 
 
 def _check_group(cell: Cell, group: str, version: IpVersion, *, spread: bool) -> None:

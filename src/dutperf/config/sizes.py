@@ -30,7 +30,11 @@ from dutperf.model.stateful_keys import ConnectionKeys, Phase2Keys, Stateful
 from dutperf.model.traffic import Traffic
 from dutperf.protocol.base import PREAMBLE_AND_GAP_BYTES, IpVersion, Side, header_bytes
 from dutperf.protocol.stream_messages import minimum_frame_size
-from dutperf.protocol.trial_messages import DATA_LONGER_BYTES, ConnectionBegin
+from dutperf.protocol.trial_messages import (
+    DATA_LONGER_BYTES,
+    QUERY_LONGER_BYTES,
+    ConnectionBegin,
+)
 
 HEADER_DIFFERENCE_BYTES = 20
 _SYN_LONGER_BYTES = 10
@@ -81,6 +85,11 @@ def smallest_size(versions: set[IpVersion], header_bytes: int = 0) -> int:
 def syn_size(versions: set[IpVersion]) -> int:
     """That of a SYN with its options, as the engine sends it (engine/src/net/tcp.h)."""
     return smallest_size(versions) + _SYN_LONGER_BYTES
+
+
+def query_size(versions: set[IpVersion]) -> int:
+    """That of a query to a DNS64 server (engine/src/net/dns.h)."""
+    return smallest_size(versions) + QUERY_LONGER_BYTES
 
 
 def most_header_bytes(

@@ -22,7 +22,10 @@ def check_trials(trials: Sequence[Json]) -> Iterator[str]:
     yield from _numbering(trials)
     for trial, ids in zip(trials, _expected_ids(trials), strict=True):
         where = f"trial {trial['number']}"
-        whole = (_frames(trial), _segments(trial), _verdict(trial))
+        whole = (
+            *(_frames(trial), _segments(trial), _queries(trial)),
+            _verdict(trial),
+        )
         for told in (*itertools.chain(*whole), *_request(trial, ids)):
             yield f"{where}: {told}"
 
@@ -178,6 +181,9 @@ _UNTIL = {"half_open": 2, "opened": 3, "answered": 5, "closed": 8}
 
 def _segments(trial: Json) -> Iterator[str]:
     asked, told = trial["request"].get("tcp"), trial["result"].get("tcp")
+    translated = (trial["request"].get("tcp_data") or {}).get("translated")
+    if not translated and any(p.get("untranslated") for p in trial["result"]["ports"]):
+        yield "frames passed untranslated where nothing is translated"
     if told is None:
         if asked is not None and trial["result"]["directions"]:
             yield "connections were asked for, and nothing is told of them"
@@ -196,7 +202,9 @@ def _segments(trial: Json) -> Iterator[str]:
             yield f"{name}: more were received than sent"
         if name not in here and (each["sent"] or each["received"]):
             yield f"{name}: connections of the trial have none"
-        if each.get("retransmitted", 0) > _most_again(asked, kinds, name, first["sent"]):
+        if each.get("retransmitted", 0) > _most_again(
+            asked, kinds, name, first["sent"]
+        ):
             yield f"{name}: more were sent again than asked for"
     pieces = _pieces_of_response(asked)
     responses = kinds["response"]
@@ -232,7 +240,7 @@ _RESPONDERS = {"syn_ack": "syn", "response": "request", "fin_ack": "fin"}
 
 
 def _most_again(asked: Json, kinds: Json, name: str, connections: int) -> int:
-    """How many of a kind can have been sent again; a responder's answer what came so."""
+    """How many of a kind can have been sent again; by a responder: what came again."""
     times = int(asked.get("retransmit", 0))
     if name in _RESPONDERS:
         pieces = _pieces_of_response(asked) if name == "response" else 1
@@ -249,6 +257,36 @@ def _pieces_of_response(tcp: Json) -> int:
     object_bytes, mss = int(tcp["object_bytes"]), int(tcp["mss"])
     header = f"HTTP/1.1 200 OK\r\nContent-Length: {object_bytes}\r\n\r\n"
     return -(-(len(header) + object_bytes) // (mss - _OPTIONS_BYTES))
+
+
+# --- DNS64 servers (docs/dns64.md)
+
+
+def _queries(trial: Json) -> Iterator[str]:
+    asked, told = trial["request"].get("dns"), trial["result"].get("dns")
+    if (asked is None) != (told is None):
+        if told is not None or trial["result"]["directions"]:
+            yield "queries were asked for and not told of, or the other way"
+        return
+    if asked is None:
+        return
+    (frames,) = streams(trial)
+    replies = told["replies"]
+    if replies["valid"] != frames["received"] + frames["duplicate"]:
+        yield f"{replies['valid']} valid answers are not those that were received"
+    kinds = told["asked_aaaa"], told["asked_a"]
+    unsent = sum(kind["names"] + kind["again"] - kind["answered"] for kind in kinds)
+    if unsent != told["not_sent"]:
+        yield f"{unsent} questions have no answer, and {told['not_sent']} were not sent"
+    if max(kind["names"] for kind in kinds) > frames["sent"]:
+        yield "the authority was asked for more names than there are"
+    if verdict(trial) != "pass":
+        return
+    if replies["valid"] != sum(replies.values()) or told["not_sent"]:
+        yield "it passed, and not all of its answers were valid"
+    without = frames["sent"] - frames["sent"] * asked["aaaa_percent"] // 100
+    if told["asked_aaaa"]["names"] != frames["sent"] or kinds[1]["names"] < without:
+        yield "it passed, and the authority was not asked for each name"
 
 
 # --- verdicts

@@ -40,6 +40,7 @@ from dutperf.protocol.trial_messages import (
     MIN_MSS,
     ConnectionBegin,
     ConnectionEnd,
+    Dns,
     Tcp,
 )
 
@@ -181,6 +182,27 @@ class ProcedureKeys(Strict):
     @property
     def tcp(self) -> Tcp | None:
         """What its frames open; None: nothing, they are of UDP."""
+        return None
+
+    def _check_without(self, words: str) -> None:
+        """Refuses what it has like others and has no use for, but for its sizes."""
+        for key in self.without:
+            if key == "frame_size":
+                continue
+            block, _, name = key.rpartition(".")
+            for owner in self.traffic if block else (self,):
+                field = type(owner).model_fields[name]
+                if getattr(owner, name) != field.get_default(call_default_factory=True):
+                    raise KeyedError((*filter(None, (block,)), name), words)
+
+    @property
+    def is_of_frames(self) -> bool:
+        """Whether its rate is that of all frames, and nothing answers them."""
+        return self.tcp is None and self.dns is None
+
+    @property
+    def dns(self) -> Dns | None:
+        """What its frames ask for, but for their names; None: nothing."""
         return None
 
     @property
@@ -419,14 +441,7 @@ class TcpKeys(ProcedureKeys):
         words = "must be left out: each frame is the SYN of a connection"
         if self.tcp and set(self.frame_size) - _SYN_SIZES:
             raise KeyedError(("frame_size",), words)
-        for key in self.without:
-            if key == "frame_size":
-                continue
-            block, _, name = key.rpartition(".")
-            for owner in self.traffic if block else (self,):
-                field = type(owner).model_fields[name]
-                if getattr(owner, name) != field.get_default(call_default_factory=True):
-                    raise KeyedError((*filter(None, (block,)), name), words)
+        self._check_without(words)
         return self
 
 
@@ -436,8 +451,8 @@ class RetransmitKeys(TcpKeys):
     retransmit: Annotated[int, Field(ge=0, le=MAX_RETRANSMISSIONS)] = Field(
         default=0,
         description="how often a connection sends again what is not answered: after "
-        "1 s, and after twice as long each time (RFC 6298); what is found so is another "
-        "measure",
+        "1 s, and after twice as long each time (RFC 6298); what is found so is "
+        "another measure",
     )
 
     def _segments(self, **told: Any) -> Tcp:  # noqa: ANN401 - fields of Tcp

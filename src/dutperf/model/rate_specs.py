@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from ipaddress import IPv6Address, IPv6Network
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
@@ -27,6 +29,7 @@ from dutperf.model.fields import (
     Width,
     distinct,
 )
+from dutperf.model.frames import IpVersions
 from dutperf.model.loads import (
     AROUND_THROUGHPUT,
     STANDARD_STEP_PERCENT,
@@ -41,9 +44,9 @@ from dutperf.model.procedure_keys import (
     Direction,
     ReferenceUse,
     RepeatNumber,
+    RetransmitKeys,
     SearchedKeys,
     StreamKeys,
-    RetransmitKeys,
     TcpKeys,
     TimedStreamKeys,
     told,
@@ -52,6 +55,7 @@ from dutperf.model.traffic import DEFAULT_GROUP, Traffic
 from dutperf.protocol.trial_messages import (
     MAX_TIMEOUTS,
     ConnectionEnd,
+    Dns,
     Tcp,
 )
 from dutperf.stats import LOOKS
@@ -413,6 +417,118 @@ class MulticastThroughputSpec(RateSearchKeys):
         if self.flows or self.stateful:
             raise KeyedError(
                 ("flows" if self.flows else "stateful",), "must be left out: one group"
+            )
+        return self
+
+
+def _check_prefix(text: str) -> str:
+    try:
+        network = IPv6Network(text)
+    except ValueError:
+        raise ValueError(f"must be an IPv6 prefix, not {text[:60]!r}") from None
+    if network.prefixlen != _PREFIX_BITS:
+        raise ValueError(f"must be a /{_PREFIX_BITS}, not a /{network.prefixlen}")
+    return str(network)
+
+
+def _check_server(text: str) -> str:
+    try:
+        return str(IPv6Address(text))
+    except ValueError:
+        raise ValueError(f"must be an IPv6 address, not {text[:60]!r}") from None
+
+
+_PREFIX_BITS = 96
+_QUERY_MS = 1000
+_QUERY_SIZES = {110}
+"""Of IPv6: ``config.sizes.query_size``."""
+
+
+class Dns64Spec(RateSearchKeys):
+    """How fast a DNS64 server answers (RFC 8219 9): throughput, of queries."""
+
+    is_one_way = True
+    takes_beside = False
+    takes_bursts = False
+    without = (
+        "frame_size",
+        "flows",
+        "stateful",
+        *(
+            f"traffic.{name}"
+            for name in (
+                "mix",
+                "broadcast_percent",
+                "hop_by_hop_percent",
+                "spoofed_percent",
+                "syn_flood_percent",
+                "imix",
+                "fragmented",
+                "ipv6_headers",
+                "ipv4_options",
+                "routes",
+                "group",
+            )
+        ),
+    )
+
+    procedure: Literal["dns64"] = Field(description=told("dns64"))
+    ip: OneOrMore[IpVersions] = Field(
+        default=["6-4"],
+        description="6-4: the authority is asked by IPv4; 6: by IPv6; clients of a "
+        "DNS64 server have IPv6 (RFC 8219 9.1)",
+    )
+    direction: OneOrMore[Direction] = Field(
+        default=["forward"],
+        description="forward: the left side asks, the right one is the authority; "
+        "reverse: the other way",
+    )
+    frame_timeout_ms: Milliseconds | None = Field(
+        default=_QUERY_MS,
+        description="queries that are answered later count as lost; in milliseconds; "
+        "RFC 8219 9.2: at most 1,000",
+    )
+    aaaa_percent: Annotated[int, Field(ge=0, le=100)] = Field(
+        default=0,
+        description="of each hundred names so many have an AAAA of their own (RFC "
+        "8219 9.2: first 0)",
+    )
+    prefix: Annotated[str, AfterValidator(_check_prefix)] = Field(
+        default="64:ff9b::/96",
+        description="what the device puts before an A (RFC 6052)",
+    )
+    server: Annotated[str, AfterValidator(_check_server)] | None = Field(
+        default=None,
+        description="the device's address, that is asked; default: the gateway's",
+    )
+
+    @property
+    def loss_criterion(self) -> LossCriterion:
+        """Of another timeout than RFC 8219's."""
+        found = super().loss_criterion
+        if self.frame_timeout_ms == _QUERY_MS:
+            return replace(found, frame_timeout_ms=None)
+        return found
+
+    @property
+    def dns(self) -> Dns:
+        """What the engine is told."""
+        prefix = str(IPv6Network(self.prefix).network_address)
+        return Dns(names=0, aaaa_percent=self.aaaa_percent, prefix=prefix)
+
+    @model_validator(mode="after")
+    def _one_sided(self) -> Self:
+        if "both" in self.direction:
+            raise KeyedError(
+                ("direction",), "must be forward or reverse: one side asks"
+            )
+        words = "must be left out: each frame is a query"
+        if set(self.frame_size) - _QUERY_SIZES:
+            raise KeyedError(("frame_size",), words)
+        self._check_without(words)
+        if wrong := [ip for ip in self.ip if ip not in (6, "6-4", "4-6")]:
+            raise KeyedError(
+                ("ip",), f"{wrong[0]} has no IPv6 clients: it must be 6-4 or 6"
             )
         return self
 

@@ -21,6 +21,7 @@ _CALLED: dict[Unit, tuple[str, ...]] = {
     "fps": ("fps", "pps", "frames/s"),
     "percent": ("%", "percent"),
     "frames": ("frames",),
+    "queries/s": ("queries/s", "qps", "/s"),
     "connections/s": ("connections/s", "cps", "/s"),
     "connections": ("connections", "sessions"),
     "ns": tuple(_TIMES_NS),

@@ -24,10 +24,10 @@ from dutperf.model.procedure_keys import (
     ProcedureKeys,
     ReferenceUse,
     RepeatNumber,
+    RetransmitKeys,
     SearchedKeys,
     StreamKeys,
     Tagging,
-    RetransmitKeys,
     TcpKeys,
     TimedStreamKeys,
     TrialDuration,
@@ -36,6 +36,7 @@ from dutperf.model.procedure_keys import (
 )
 from dutperf.model.rate_specs import (
     BackToBackSpec,
+    Dns64Spec,
     FrameLossSpec,
     MulticastThroughputSpec,
     TcpConnectionRateSpec,
@@ -524,6 +525,7 @@ class SystemRecoverySpec(StreamKeys):
 _Any: TypeAlias = (
     ThroughputSpec
     | MulticastThroughputSpec
+    | Dns64Spec
     | FrameLossSpec
     | BackToBackSpec
     | LatencySpec

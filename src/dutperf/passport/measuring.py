@@ -87,6 +87,8 @@ SHORT = Thoroughness(0.15, 5, 2, "5%")
 """Some seconds: what a run makes by itself."""
 
 
+_SELF_TEST_MS = 250
+"""A quarter of what a query may take (RFC 8219 9.2.1)."""
 OPENED_AT_FPS = 50_000
 """Where nobody knows how fast the tester learns connections."""
 
@@ -113,6 +115,9 @@ def cell_of(
     if sent.tcp:
         told = sent.tcp.model_dump(include={"until", "object_bytes", "mss"})
         keys |= {"procedure": "tcp-connection-rate", **told}
+    elif sent.dns:
+        keys |= {"procedure": "dns64", "aaaa_percent": 100}
+        keys |= {"frame_timeout_ms": _SELF_TEST_MS}
     elif "imix" not in sent.traffic:
         keys["frame_size"] = sent.frame_sizes
     if sent.connections is not None:
@@ -122,7 +127,8 @@ def cell_of(
         keys["max_rate_fps"] = most_fps
     if not sent.opens:
         keys["direction"] = [sent.direction]
-        keys |= {"trial_duration_s": pace.trial_s, "residual_wait_s": _WAIT_MS / 1000}
+        wait_ms = 2 * _SELF_TEST_MS if sent.dns else _WAIT_MS
+        keys |= {"trial_duration_s": pace.trial_s, "residual_wait_s": wait_ms / 1000}
     if sent.connections is not None and not sent.opens:
         keys["stateful"]["phase1_rate"] = min(opened_at_fps, most_fps)
     campaign = Campaign(

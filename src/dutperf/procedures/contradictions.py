@@ -68,8 +68,8 @@ def _found(cells: Sequence[CellResult]) -> Iterator[Found]:
 
 
 def _is_of_frames(cell: CellResult) -> bool:
-    """A throughput; a rate of connections has several frames of each."""
-    is_rate = cell.family == "rate search" and cell.cell.spec.tcp is None
+    """A throughput; a rate of connections or queries has several frames of each."""
+    is_rate = cell.family == "rate search" and cell.cell.spec.is_of_frames
     return is_rate and bool(cell.median)
 
 

@@ -9,6 +9,7 @@ from dutperf.catalogue import ProcedureName
 from dutperf.procedures import (
     back_to_back,
     delays,
+    dns64,
     frame_loss,
     outage,
     system_recovery,
@@ -40,6 +41,7 @@ METHODS: Mapping[ProcedureName, Method] = {
     for each in (
         throughput.METHOD,
         throughput.MULTICAST,
+        dns64.METHOD,
         frame_loss.METHOD,
         back_to_back.METHOD,
         system_recovery.METHOD,

@@ -10,12 +10,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dutperf.catalogue import PROCEDURES
-from dutperf.config.flows import directions
+from dutperf.config.flows import directions, ends
 from dutperf.config.sizes import frame_versions
 from dutperf.model.cell import Cell
 from dutperf.model.frames import version_of
 from dutperf.model.ports import Ports
 from dutperf.model.traffic import Traffic
+from dutperf.protocol.trial_messages import Dns
 from dutperf.results.details import Measure, MeasuredValue
 from dutperf.results.model import CellResult
 from dutperf.results.passport import (
@@ -32,6 +33,8 @@ from dutperf.results.units import in_unit
 _IPV6_LONGER = 20
 """Whose figure is a rate of frames; of others it is their load."""
 MOST_CONNECTIONS = 100_000
+_SELF_TEST = 2.2
+"""How much faster than the device a tester answers itself (RFC 8219 9.2.1): 2 * 1.1."""
 _FREE = {
     "name",
     "ttl",
@@ -80,6 +83,12 @@ def sent_by(cell: Cell) -> list[Sent]:
         once = tcp.model_copy(update={"retransmit": 0})
         beside = {"tcp": once, "features": ", ".join(told)}
     versions = {version_of(cell.ip, "left"), version_of(cell.ip, "right")}
+    if cell.spec.dns:
+        told = ["queries that the tester answers itself", *_features(traffic)]
+        beside = {"dns": Dns(names=0, aaaa_percent=100, prefix="::")}
+        beside |= {"features": ", ".join(told)}
+        (way,) = directions(cell)
+        versions = {version_of(cell.ip, ends(way)[0])}
     both = len(frame_versions(cell.ip, traffic)) > 1
     return [
         Sent(
@@ -159,6 +168,8 @@ def entries_of(cell: Cell, passport: Passport | None) -> list[PassportEntry]:
 def first_load_fps(cell: Cell, passport: Passport | None) -> int | None:
     """Where a search of the cell may begin: what is safe for the tester."""
     safe = [entry.safe_rate_fps for entry in entries_of(cell, passport)]
+    if cell.spec.dns:
+        safe = [None if fps is None else int(fps / _SELF_TEST) for fps in safe]
     known = [rate_fps for rate_fps in safe if rate_fps is not None]
     return min(known) if known and len(known) == len(safe) else None
 
@@ -175,6 +186,8 @@ def beside_passport(
         return result
     slower = min(entries, key=lambda entry: entry.safe_rate_fps or 0)
     rate_fps = _rate_of(result, records)
+    if slower.sent.dns and rate_fps:
+        rate_fps *= _SELF_TEST
     safe_fps = slower.safe_rate_fps
     use = PassportUse(
         passport=passport.owner.name,

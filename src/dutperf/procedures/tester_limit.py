@@ -46,7 +46,7 @@ def beside_media(
     media = media_of(cell, ports)
     if media and result.family == "load sweep":
         result = _with_lower_maximum(result, media)
-    is_rate = result.family == "rate search" and cell.spec.tcp is None
+    is_rate = result.family == "rate search" and cell.spec.is_of_frames
     if not is_rate or result.median is None:
         return result.model_copy(update={"media": media})
     if media and result.verdict == "pass":

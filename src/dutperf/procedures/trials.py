@@ -7,7 +7,7 @@ connections (RFC 9693) do things with the device between trials, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -52,6 +52,8 @@ _OF_DEVICE = {
     "segments_lost",
     "segments_strange",
     "connections_reset",
+    "queries_refused",
+    "answers_wrong",
 }
 _NOT_OFFERED = {"sender_behind", "held_back", "answers_not_sent"}
 _FOR_GOOD = {
@@ -60,8 +62,21 @@ _FOR_GOOD = {
     "renumbered",
     "connections_expired",
     "not_overloaded",
+    "answers_cached",
 }
 """Another trial would say the same."""
+
+
+def best_and_next(trials: Iterable[TrialRecord]) -> Iterator[TrialRecord]:
+    """Of a search the highest rate that passed, and the lowest above that failed."""
+    asked = [t for t in trials if t.role == "trial"]
+    passed = [t for t in asked if t.result.verdict.kind == "pass"]
+    best = max(passed, key=lambda t: t.load_fps, default=None)
+    above = best.load_fps if best else 0
+    failed = [
+        t for t in asked if t.result.verdict.kind == "fail" and t.load_fps > above
+    ]
+    yield from filter(None, (best, min(failed, key=lambda t: t.load_fps, default=None)))
 
 
 def could_not_offer(reasons: Iterable[Reason]) -> bool:

@@ -48,6 +48,10 @@ ReasonCode = Literal[
     "segments_strange",
     "connections_reset",
     "answers_not_sent",
+    # Of queries to a DNS64 server:
+    "queries_refused",
+    "answers_wrong",
+    "answers_cached",
     # Said by the plan about a trial that the testbed's hooks spoilt:
     "hook_failed",
     # ... and about one in which others had the CPU of a lab's device:
@@ -520,6 +524,42 @@ class TcpResult(Message):
     )
 
 
+class DnsReplies(Message):
+    """Answers to queries of the trial, by what they are."""
+
+    valid: Count = Field(description="copies, too")
+    refused: Count = Field(description="by a response code")
+    truncated: Count
+    empty: Count = Field(description="without an AAAA")
+    wrong_address: Count
+    malformed: Count
+
+
+class DnsAsked(Message):
+    """What the authority was asked for, of one type."""
+
+    names: Count = Field(description="each once")
+    again: Count
+    answered: Count = Field(description="of both")
+
+
+class DnsResult(Message):
+    """What became of a trial's queries (RFC 8219 9.2)."""
+
+    replies: DnsReplies
+    unknown_replies: Count = Field(description="about no name of the trial")
+    damaged_replies: Count = Field(description="whose checksums did not hold")
+    asked_aaaa: DnsAsked
+    asked_a: DnsAsked
+    unknown_queries: Count = Field(
+        description="at the authority, about no name of the trial or of another type"
+    )
+    damaged_queries: Count
+    not_sent: Count = Field(
+        description="answers of the authority that the tester had no room for"
+    )
+
+
 class TrialResult(Message):
     """One complete trial result."""
 
@@ -537,6 +577,7 @@ class TrialResult(Message):
     )
     directions: list[DirectionResult]
     tcp: TcpResult | None = None
+    dns: DnsResult | None = None
     ports: list[PortReport] = Field(
         description="the left ones by their numbers, then the right ones"
     )

@@ -188,7 +188,7 @@ class Tcp(Message):
     @property
     def retransmits_ns(self) -> int:
         """How long after its first segment a connection may still send again."""
-        return self.rto_ns * (2**self.retransmit - 1)
+        return self.rto_ns * ((1 << self.retransmit) - 1)
 
     @property
     def steps(self) -> range:
@@ -227,6 +227,29 @@ class TcpData(Message):
     translated: bool = Field(default=False, description="as of tcp")
 
 
+class Dns(Message):
+    """The trial's frames are queries to a DNS64 server (RFC 8219 9).
+
+    Query k asks for the AAAA of the name that says ``names`` and k. The other side is
+    the authority for these names: each has one A, from 10.0.0.0 on, and a share of them
+    an AAAA. A query has arrived, where it was sent, once it is answered by the AAAA
+    that the name has, or by the one that is made of its A.
+    """
+
+    names: Annotated[int, Field(ge=0, le=65535)] = Field(
+        description="in all names of the trial: those of another trial are others"
+    )
+    aaaa_percent: Annotated[int, Field(ge=0, le=100)] = Field(
+        default=0, description="of each hundred names so many have an AAAA"
+    )
+    prefix: str = Field(
+        description="IPv6 address whose last 32 bits are 0: what the device puts "
+        "before an A (RFC 6052)"
+    )
+
+
+QUERY_LONGER_BYTES = 26
+"""A query about such a name has 44 bytes, the tag 18."""
 DATA_LONGER_BYTES = 24
 """TCP with timestamps has 32 bytes, UDP 8."""
 
@@ -267,6 +290,7 @@ class TrialRequest(Message):
     tcp_data: TcpData | None = Field(
         default=None, description="null: the foreground is of UDP, or of tcp"
     )
+    dns: Dns | None = Field(default=None, description="null: frames are no queries")
     record: Record = Record()
     learn: Learn | None = None
     announcements: Annotated[

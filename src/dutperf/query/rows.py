@@ -143,6 +143,7 @@ def _figure(figure: Figure, cell: Subject) -> Row:
         "loss_percent": in_unit("percent"),
         "burst_frames": in_unit("frames"),
         "delay_ns": in_unit("ns"),
+        "queries_per_s": in_unit("queries/s"),
         "connections_per_s": in_unit("connections/s"),
         "capacity_connections": in_unit("connections"),
         "_unit": figure.unit,

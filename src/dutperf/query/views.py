@@ -82,6 +82,7 @@ RESULTS = View(
     burst_frames DOUBLE: Longest burst without loss, per direction.
     delay_ns DOUBLE: Latency, PDV, IPDV, recovery, outage; infinite: too many frames
         were lost.
+    queries_per_s DOUBLE: Queries of DNS answered in a second.
     connections_per_s DOUBLE: Connections opened or torn down in a second.
     capacity_connections DOUBLE: Connections that the device's table holds.
     bound VARCHAR: lower: the figure is that much, or more; upper: or less; below: less;

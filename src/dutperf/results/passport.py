@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from dutperf.protocol.base import IpVersion
-from dutperf.protocol.trial_messages import Tcp
+from dutperf.protocol.trial_messages import Dns, Tcp
 from dutperf.results.units import Stored
 
 NEAR_PERCENT = 90.0
@@ -68,6 +68,11 @@ class Sent(Stored):
     )
     tcp: Tcp | None = Field(
         default=None, description="each frame opens a TCP connection; null: none does"
+    )
+    dns: Dns | None = Field(
+        default=None,
+        description="each frame is a query, which the tester answers itself (RFC 8219 "
+        "9.2.1); null: none is",
     )
 
 

@@ -27,6 +27,7 @@ from dutperf.protocol.stream_messages import (
 )
 from dutperf.protocol.stream_parts import ReceivedEnd, StreamPath, Tuples
 from dutperf.protocol.trial_messages import (
+    Dns,
     Record,
     TagPlan,
     TrialRequest,
@@ -86,6 +87,7 @@ def trial_request(
         lag_limit_ns=round(cell.spec.lag_limit_ms * 1e6),
         seed=cell.seed,
         tcp=tcp,
+        dns=_names(cell, trial_id),
         frame_timeout_ns=cell.spec.frame_timeout_ns,
         loss_tolerance_ppb=cell.spec.loss_tolerance_ppb,
         # What is lost now may come yet.
@@ -96,6 +98,15 @@ def trial_request(
     )
 
 
+def _names(cell: Cell, trial_id: int) -> Dns | None:
+    """What no trial before has asked for, nor a run with another seed."""
+    dns = cell.spec.dns
+    if dns is None:
+        return None
+    return dns.model_copy(update={"names": (trial_id + cell.seed * _STRIDE) & 0xFFFF})
+
+
+_DNS_PORT = 53
 _STRIDE = 0x9E3779B97F4A7C15
 """Puts the tuples of trials far from each other, whatever there are of both."""
 
@@ -144,6 +155,8 @@ def _direction(
 ) -> DirectionRequest:
     share = cell.traffic.foreground
     sender, receiver = ends(name)
+    if cell.spec.dns:  # what is answered comes back
+        receiver = sender
     streams = _streams(testbed, cell, name)
     return DirectionRequest(
         name=name,
@@ -211,7 +224,9 @@ def _stream(
     headed = flow.name == "foreground"
     beside = traffic.beside if flow.name == "beside" else None
     headers = traffic.extension_headers(flow.version) if headed else []
-    if beside and beside.is_flood:
+    if cell.spec.dns:
+        sizes = [cell.frame_sizes, cell.frame_sizes]
+    elif beside and beside.is_flood:
         sizes = [[syn_size({v})] for v in (flow.version, flow.received_version)]
     else:
         sizes = [
@@ -228,9 +243,9 @@ def _stream(
         **_addressed(cell, flow, 0),
         more_paths=more_paths,
         src_port=_spoofed_port(testbed, traffic, flow) or source_port.bounds[0],
-        dst_port=destination_port.bounds[0],
+        dst_port=_DNS_PORT if cell.spec.dns else destination_port.bounds[0],
         ttl=traffic.ttl,
-        received_ttl=_received_ttl(testbed, traffic, flow),
+        received_ttl=None if cell.spec.dns else _received_ttl(testbed, traffic, flow),
         dscp=traffic.dscp,
         df=traffic.df and flow.version == 4,
         most_pieces=1 if beside else most_pieces(testbed, cell, flow.receiver),
@@ -324,6 +339,8 @@ def _variations(
             else _ports(testbed, traffic, flow, direction)
         ),
     ]
+    if cell.spec.dns:
+        found = [each for each in found if each.field != "dst_port"]
     if cell.spec.tcp or is_flood:  # each connection has a four-tuple of its own
         found = [each.model_copy(update={"mode": "enumerate"}) for each in found]
     if traffic.mac == "random":

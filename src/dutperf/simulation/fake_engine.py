@@ -40,6 +40,9 @@ from dutperf.protocol.result_messages import (
     BesideResult,
     Damage,
     DirectionResult,
+    DnsAsked,
+    DnsReplies,
+    DnsResult,
     Histogram,
     PortReport,
     Reason,
@@ -290,6 +293,7 @@ class FakeEngine:
             ended_early=end_ns < trial.duration_ns,
             directions=directions,
             tcp=_connections(trial, directions),
+            dns=_queries(trial, directions),
             ports=[
                 self._report(trial, port, before[port], directions)
                 for port in self._counters
@@ -648,6 +652,31 @@ def _connections(
             max=ends[1],
             buckets=[(_OPENING_NS, _OPENING_NS, timed)] if timed else [],
         ),
+    )
+
+
+def _queries(
+    trial: TrialRequest, directions: Sequence[DirectionResult]
+) -> DnsResult | None:
+    """What is lost of them nobody has answered, whom the authority was asked by."""
+    if trial.dns is None:
+        return None
+    (stream,) = directions[0].streams
+    percent = trial.dns.aaaa_percent
+    nothing = dict.fromkeys(DnsReplies.model_fields, 0)
+
+    def asked(names: int) -> DnsAsked:
+        return DnsAsked(names=names, again=0, answered=names)
+
+    return DnsResult(
+        replies=DnsReplies(**nothing | {"valid": stream.received + stream.duplicate}),
+        unknown_replies=0,
+        damaged_replies=0,
+        asked_aaaa=asked(stream.sent),
+        asked_a=asked(stream.sent - stream.sent * percent // 100),
+        unknown_queries=0,
+        damaged_queries=0,
+        not_sent=0,
     )
 
 

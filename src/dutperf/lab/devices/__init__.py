@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dutperf.config.campaign import LabKeys
 from dutperf.errors import InputError
 from dutperf.lab.devices.device import LabDevice
+from dutperf.lab.devices.dns import BIND_DNS64, UNBOUND_DNS64
 from dutperf.lab.devices.known_answer import (
     GATEWAYS,
     KNOWN_ANSWER,
@@ -61,6 +62,8 @@ LABS: Mapping[str, LabDevice] = {
         *MAP_BOXES,
         OVS_DPDK,
         OVS_DPDK_CT,
+        UNBOUND_DNS64,
+        BIND_DNS64,
         LINUX_VM,
         WIRE,
     )

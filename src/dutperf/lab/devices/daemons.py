@@ -35,7 +35,8 @@ class Daemon:
         package: of Debian, which has it.
         arguments: with ``{settings}`` and ``{running}`` for the paths of two files, and
             ``{directory}`` for where they are.
-        settings: what is in the first; the second is there once it runs.
+        settings: what is in the first, with the same for its paths; the second file is
+            there once it runs.
         hint: what else may be wrong.
         table: how many routes of each IP version it has beside its settings, and puts
             into the kernel's table (``static_routes``).
@@ -59,10 +60,12 @@ class Daemon:
         settings, running, log = (
             programs.directory / f"{name}.{kind}" for kind in ("conf", "run", "log")
         )
-        table = static_routes(self.table) if self.table else ""
-        settings.write_text(self.settings + table, "ascii")
         directory = programs.directory
         paths = {"settings": settings, "running": running, "directory": directory}
+        text = self.settings + (static_routes(self.table) if self.table else "")
+        for word, path in paths.items():  # what else stands in braces is its own
+            text = text.replace(f"{{{word}}}", str(path))
+        settings.write_text(text, "ascii")
         process = programs.start(
             [self.program, *(each.format_map(paths) for each in self.arguments)],
             running.exists,

@@ -25,6 +25,7 @@ from dutperf.procedures.stateful.table_capacity import (
     measure_table_capacity,
 )
 from dutperf.procedures.throughput import measure_throughput
+from dutperf.procedures.trials import best_and_next
 from dutperf.protocol.result_messages import Histogram, Segments
 from dutperf.results.trial_record import TrialRecord
 from dutperf.tables.connection_tables import connection_table
@@ -140,18 +141,6 @@ def _meaning(cell: CellView) -> str:
     return f"Each TCP connection {_OF_EACH[tcp.until]}" + _again(cell)
 
 
-def _told(cell: Subject) -> Iterator[TrialRecord]:
-    """The highest rate that passed, and the lowest above it that did not."""
-    asked = [t for t in cell.trials if t.role == "trial" and t.result.tcp]
-    passed = [t for t in asked if t.result.verdict.kind == "pass"]
-    best = max(passed, key=lambda t: t.load_fps, default=None)
-    above = best.load_fps if best else 0
-    failed = [
-        t for t in asked if t.result.verdict.kind == "fail" and t.load_fps > above
-    ]
-    yield from filter(None, (best, min(failed, key=lambda t: t.load_fps, default=None)))
-
-
 _Line = tuple[TrialRecord, Segments]
 _SEGMENTS: Columns[_Line] = (
     (
@@ -198,7 +187,7 @@ _OPENINGS: Columns[Histogram] = (
 
 
 def _tables(cell: Subject) -> Iterator[Table]:
-    told = list(_told(cell))
+    told = list(best_and_next(cell.trials))
     lines = [(t, each) for t in told if t.result.tcp for each in t.result.tcp.segments]
     yield Table(
         key=f"segments-{cell.id}",
@@ -222,7 +211,7 @@ def _tables(cell: Subject) -> Iterator[Table]:
 
 
 def _panel(cell: CellView) -> Panel:
-    return Panel(cell, next(_told(cell), None))
+    return Panel(cell, next(best_and_next(cell.trials), None))
 
 
 RATE = Method(

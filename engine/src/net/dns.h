@@ -1,0 +1,99 @@
+// DNS (RFC 1035) as far as a tester of DNS64 servers needs it (RFC 8219 9): it asks for the AAAA of
+// names that say their number, and is the authority for these names.
+//
+//   TTTT-NNNNNNNN.dutperf.test    trial and number, hexadecimal
+//
+// All of a name's records follow from its number, so nothing is stored: each has one A; a share of
+// the names has an AAAA, too. A server that has none for a name makes one of the A (RFC 6147 5.1.7).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "net/address.h"
+#include "net/headers.h"
+
+namespace dutperf::net {
+
+struct DnsHeader {
+  Be16 id;
+  Be16 flags;
+  Be16 questions;
+  Be16 answers;
+  Be16 authorities;
+  Be16 additionals;
+};
+static_assert(sizeof(DnsHeader) == 12);
+
+inline constexpr uint16_t kDnsPort = 53;
+inline constexpr size_t kDnsNameBytes = 1 + 13 + 1 + 7 + 1 + 4 + 1;
+inline constexpr size_t kDnsQueryBytes = sizeof(DnsHeader) + kDnsNameBytes + 4;
+// From the header on: where the eight digits of a name's number stand.
+inline constexpr size_t kDnsNumberAt = sizeof(DnsHeader) + 1 + 5;
+// What an authority adds to a query, at most: the SOA record that goes with no answer (RFC 2308).
+inline constexpr size_t kMostDnsAnswerBytes = 36;
+
+enum class DnsType : uint16_t { kA = 1, kSoa = 6, kAaaa = 28 };
+
+// A query's, of its name's number.
+constexpr uint16_t dns_id(uint32_t number) { return static_cast<uint16_t>(number ^ number >> 16); }
+
+// For the AAAA of a name; recursion is desired (RFC 1035 4.1.1).
+void write_dns_query(uint8_t* out, uint16_t trial, uint32_t number);
+
+// What the names of a trial have.
+struct DnsZone {
+  uint16_t trial = 0;                // in its names
+  uint32_t aaaa_percent = 0;         // of each hundred names, in the order of their numbers
+  std::array<uint8_t, 12> prefix{};  // /96, which a DNS64 server puts before an A (RFC 6052)
+
+  bool operator==(const DnsZone&) const = default;
+
+  bool has_aaaa(uint32_t number) const {
+    const uint64_t percent = aaaa_percent;
+    return (uint64_t{number} + 1) * percent / 100 > uint64_t{number} * percent / 100;
+  }
+  // From 10.0.0.0 on, each name's its own up to 2^30 of them.
+  static uint32_t a_of(uint32_t number) { return (10U << 24) + (number & 0x3fffffff); }
+  // Its own if it has one; else that which is made of its A.
+  std::array<uint8_t, 16> aaaa_of(uint32_t number) const;
+};
+
+// A datagram's question about a name of ours; its letters may be of any case.
+struct DnsQuestion {
+  uint16_t id;
+  uint16_t flags;
+  uint16_t trial;
+  uint32_t number;
+  uint16_t type;
+};
+inline constexpr uint16_t kDnsResponse = 0x8000;
+inline constexpr uint16_t kDnsAuthoritative = 0x0400;
+inline constexpr uint16_t kDnsTruncated = 0x0200;
+inline constexpr uint16_t kDnsOpcode = 0x7800;
+inline constexpr uint16_t kDnsRcode = 0x000f;
+
+// None: it has not exactly one question, that of class IN about such a name.
+std::optional<DnsQuestion> dns_question_in(std::span<const uint8_t> message);
+
+// Makes the authority's answer of a query, whose additional records it leaves out. Returns the
+// message's size. REQUIRES: `question` is its, and kDnsQueryBytes + kMostDnsAnswerBytes fit.
+size_t write_dns_answer(uint8_t* message, const DnsQuestion& question, const DnsZone& zone);
+
+// What a DNS64 server's answer is. REQUIRES: `question` is its.
+enum class DnsReply : uint8_t {
+  kValid,
+  kRefused,       // by its response code
+  kTruncated,     // as its flags say
+  kEmpty,         // no AAAA
+  kWrongAddress,  // another AAAA than the name's
+  kMalformed,     // no such answer to such a question, or its records are not whole
+};
+inline constexpr size_t kDnsReplies = 6;
+DnsReply dns_reply(std::span<const uint8_t> message, const DnsQuestion& question,
+                   const DnsZone& zone);
+
+}  // namespace dutperf::net

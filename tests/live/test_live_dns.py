@@ -1,0 +1,124 @@
+"""Queries to DNS64 servers: the tester is client and authority (RFC 8219 9)."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from livetools import (
+    DEVICE,
+    MS,
+    Trial,
+    counting,
+    dutperf,
+    open_rings,
+    running_engine,
+)
+
+from dutperf import lab
+from dutperf.protocol.base import IpVersion
+from dutperf.protocol.result_messages import DnsResult, TrialResult
+from dutperf.protocol.stream_messages import FieldVariation
+from dutperf.protocol.trial_messages import Dns, TrialRequest
+from dutperf.results import load_journal, load_results
+
+pytestmark = counting(DEVICE)
+
+SIZE: dict[IpVersion, int] = {4: 90, 6: 110}
+PREFIX = "64:ff9b::"
+
+
+def queries(ip: IpVersion = 6, trial_id: int = 1, *, aaaa: int = 100) -> TrialRequest:
+    """500 of them."""
+    trial = Trial(
+        ip=ip,
+        size=SIZE[ip],
+        directions=["forward"],
+        extra={"residual_wait_ns": 300 * MS, "frame_timeout_ns": 250 * MS},
+    )
+    request = trial.request(trial_id)
+    stream = request.directions[0].streams[0]
+    port = FieldVariation(
+        field="src_port", offset=0, width=16, min=1024, max=65535, mode="random"
+    )
+    asked = stream.model_copy(update={"vary": [port], "dst_port": 53})
+    direction = request.directions[0].model_copy(update={"streams": [asked]})
+    dns = Dns(names=7, aaaa_percent=aaaa, prefix=PREFIX)
+    return request.model_copy(update={"directions": [direction], "dns": dns})
+
+
+def of(result: TrialResult) -> DnsResult:
+    assert result.dns is not None
+    return result.dns
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("ip", [4, 6])
+def test_what_the_tester_asks_itself_it_answers(
+    tmp_path: Path, ip: IpVersion, workers: int
+) -> None:
+    """The self-test of RFC 8219 9.2.1: each name has an AAAA."""
+    with running_engine(tmp_path, workers=workers) as engine:
+        open_rings(engine)
+        for trial_id in (1, 2):
+            result = engine.measure(queries(ip, trial_id))
+            (stream,) = result.directions[0].streams
+            assert result.verdict.kind == "pass", result.verdict
+            assert (stream.sent, stream.received, stream.duplicate) == (500, 500, 0)
+            told = of(result)
+            assert told.replies.valid == 500
+            assert told.asked_aaaa.model_dump() == {
+                "names": 500,
+                "again": 0,
+                "answered": 500,
+            }
+            assert told.asked_a.names == 0
+            assert told.unknown_queries + told.unknown_replies + told.not_sent == 0
+
+
+def test_a_name_without_an_aaaa_is_not_resolved_by_the_authority(
+    tmp_path: Path,
+) -> None:
+    with running_engine(tmp_path) as engine:
+        open_rings(engine)
+        result = engine.measure(queries(aaaa=20))
+    assert result.verdict.kind == "fail"
+    told = of(result)
+    assert (told.replies.valid, told.replies.empty) == (100, 400)
+    assert result.directions[0].streams[0].received == 100
+
+
+LABS = {"unbound-dns64": "unbound", "bind-dns64": "named"}
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize("name", LABS)
+@pytest.mark.parametrize("aaaa", [0, 20])
+def test_a_server_asks_for_what_a_name_has(
+    tmp_path: Path, name: str, aaaa: int
+) -> None:
+    if shutil.which(LABS[name]) is None:
+        pytest.skip(f"needs {LABS[name]}")
+    try:
+        done = dutperf(
+            *("dns64", "--lab", name, "--max-rate", "500", "--aaaa", str(aaaa)),
+            *("--trial-duration", "1", "--settle-wait", "0.1"),
+            *("--restabilise-wait", "0", "--output", str(tmp_path / "run")),
+        )
+    finally:
+        lab.down(all_=True)
+    assert done.returncode == 0, done.stderr
+    (cell,) = load_results(tmp_path / "run").cells
+    assert (cell.median, cell.unit, cell.bound) == (500, "queries/s", "lower")
+    passed = [
+        record.result
+        for record in load_journal(tmp_path / "run").records
+        if record.role == "trial"
+    ]
+    assert passed
+    for result in passed:
+        told = of(result)
+        assert told.asked_aaaa.names == 500
+        assert told.asked_a.names == 500 * (100 - aaaa) // 100
+    assert dutperf("verify", str(tmp_path / "run")).returncode == 0
