@@ -236,9 +236,9 @@ def judged_words(result: CellResult) -> str:
     found = []
     if isinstance(spec, LatencySpec) and spec.rfc2544_latency:
         found.append("one tagged frame")
+    criterion = spec.loss_criterion
     found += criterion_words(
-        getattr(spec, "frame_timeout_ms", None) or 0.0,
-        getattr(spec, "loss_tolerance_percent", None) or 0.0,
+        criterion.frame_timeout_ms or 0.0, criterion.tolerance_percent
     )
     if isinstance(spec, RateSearchKeys) and spec.verify_trials:
         found.append(f"losses verified by {spec.verify_trials} trials")

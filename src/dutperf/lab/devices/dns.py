@@ -3,15 +3,15 @@
     tester, clients      2001:2::2   left  ------- left  2001:2::1/64, is asked
     tester, authority   198.19.0.2   right ------- right 198.19.0.1/24, asks
 
-Each is an IPv6 router, too. Its server knows one zone, ``dutperf.test``, whose authority
-the tester is, and puts 64:ff9b:: before the addresses of names that have no AAAA.
+Each is an IPv6 router, too. Its server knows one zone, ``dutperf.test``, whose
+authority the tester is, and puts 64:ff9b:: before addresses of names without AAAA.
 Nothing else is ever asked: there is no root, no DNSSEC and no minimisation of names,
 which would be more questions than RFC 8219 9.1 has. What a trial's names were is of no
 use to the next one, which has others.
 
 Unbound remembers for a quarter of an hour which servers did not answer in time, and
 asks them less: one trial that was too fast would spoil those after it. So it forgets
-that, and the zone, before each trial.
+that, and the zone, before each trial, and counts anew.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from dutperf.config.side import InterfacePort, SideConfig
+from dutperf.config.testbed import Hook
 from dutperf.lab.devices.daemons import Daemon
 from dutperf.lab.devices.device import (
     LEFT_IPV6,
@@ -96,15 +97,12 @@ zone "dutperf.test" {
 )
 
 
-def _forgets() -> list[str]:
+def _told(*order: str) -> Hook:
     settings = StateFile().dut_directory / "unbound.conf"
-    return ["unbound-control", "-q", "-c", str(settings)]
+    return inside(DUT, "unbound-control", "-c", str(settings), *order)
 
 
-_BEFORE = [
-    inside(DUT, *_forgets(), "flush_infra", "all"),
-    inside(DUT, *_forgets(), "flush_zone", "dutperf.test"),
-]
+_BEFORE = [_told("flush_infra", "all"), _told("flush_zone", "dutperf.test")]
 _KERNEL = kernel_hooks()
 
 UNBOUND_DNS64 = LabDevice(
@@ -119,7 +117,10 @@ UNBOUND_DNS64 = LabDevice(
     sysctls=ROUTER_SYSCTLS,
     daemons=(_UNBOUND,),
     hooks=_KERNEL.model_copy(
-        update={"before_trial": [*_BEFORE, *_KERNEL.before_trial]}
+        update={
+            "before_trial": [*_BEFORE, *_KERNEL.before_trial],
+            "after_trial": [_told("stats"), *_KERNEL.after_trial],
+        }
     ),
 )
 BIND_DNS64 = replace(
