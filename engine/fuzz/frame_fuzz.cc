@@ -9,6 +9,7 @@
 #include "fuzz/require.h"
 #include "fuzz/sample.h"
 #include "net/classify.h"
+#include "net/dns.h"
 #include "net/inspection.h"
 #include "net/neighbour.h"
 #include "net/reassembly.h"
@@ -128,6 +129,20 @@ void check_tagged(const uint8_t* frame, size_t size) {
           "what is put in is taken out");
 }
 
+// As a message of DNS: what asks is answered, and the answer is to that question.
+void check_dns(const uint8_t* bytes, size_t size) {
+  constexpr net::DnsZone kZone{.trial = 1, .aaaa_percent = 50};
+  const std::optional<net::DnsQuestion> question = net::dns_question_in({bytes, size});
+  if (!question) return;
+  net::dns_reply({bytes, size}, *question, kZone);
+  Bytes answer(net::kDnsQueryBytes + net::kMostDnsAnswerBytes);
+  std::copy_n(bytes, net::kDnsQueryBytes, answer.begin());
+  answer.resize(net::write_dns_answer(answer.data(), *question, kZone));
+  const std::optional<net::DnsQuestion> answered = net::dns_question_in(answer);
+  require(answered && answered->number == question->number && answered->type == question->type,
+          "an answer is to its question");
+}
+
 // A packet in a tunnel is what it is without, and nobody asks in there.
 void check_tunnelled(const uint8_t* frame, size_t size) {
   for (const net::Tunnel kind : {net::Tunnel::kIp, net::Tunnel::kGre, net::Tunnel::kVxlan}) {
@@ -186,6 +201,7 @@ void check_pieces(const uint8_t* frame, size_t size) {
 }
 
 void check(const uint8_t* frame, size_t size) {
+  check_dns(frame, size);
   check_tagged(frame, size);
   check_tunnelled(frame, size);
   const net::Classified classified = net::classify(frame, size);

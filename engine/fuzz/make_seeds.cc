@@ -6,6 +6,7 @@
 
 #include "fuzz/sample.h"
 #include "fuzz/trace.h"
+#include "net/dns.h"
 #include "net/frame.h"
 #include "net/neighbour.h"
 #include "net/testing/reference_frame.h"
@@ -102,6 +103,13 @@ void put_test_frames(const Folder& folder, int version) {
 }
 
 void put_frames(const Folder& folder) {
+  Bytes query(net::kDnsQueryBytes + net::kMostDnsAnswerBytes);
+  net::write_dns_query(query.data(), 1, 42);
+  const Bytes asked(query.begin(), query.begin() + net::kDnsQueryBytes);
+  folder.put("dns-query", asked);
+  const net::DnsZone zone{.trial = 1, .aaaa_percent = 100};
+  query.resize(net::write_dns_answer(query.data(), *net::dns_question_in(asked), zone));
+  folder.put("dns-answer", query);
   put_test_frames(folder, 4);
   put_test_frames(folder, 6);
   folder.put("ipv4-first-fragment", changed(test_frame(4, 128), 20, {0x20, 0}));

@@ -118,7 +118,8 @@ DirectionResult direction_result(const TrialRequest& request, Side from, datapla
     entry.background = (stream.tag.flags & net::kTagFlagBackground) != 0;
     entry.intended = direction.frames_of(i, direction.frames);
     entry.sent = direction.frames_of(i, report.sent);
-    const measure::StreamRecorder& recorder = run.finish_recorder(run.receiver_of(from), i, entry.sent);
+    const measure::StreamRecorder& recorder =
+        run.finish_recorder(run.receiver_of(from), i, entry.sent);
     if (stream.is_beside()) {
       result.beside = {entry.intended, entry.sent, recorder.tracker().received()};
       continue;

@@ -41,8 +41,8 @@ struct ExchangeResult {
   };
   std::array<Segments, dataplane::kSteps> segments;
   dataplane::Side initiator = dataplane::Side::kLeft;
-  dataplane::Step first = dataplane::Step::kSyn;      // that the trial began with
-  uint32_t pieces = 1;                                // segments of a response
+  dataplane::Step first = dataplane::Step::kSyn;  // that the trial began with
+  uint32_t pieces = 1;                            // segments of a response
   bool retransmits = false;
   dataplane::ExchangeReport ends[dataplane::kSides];  // by side
 };

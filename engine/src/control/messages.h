@@ -9,10 +9,10 @@
 
 #include "control/announcement_messages.h"
 #include "control/exchange_messages.h"
-#include "control/resolution_messages.h"
 #include "control/json.h"
 #include "control/port_messages.h"
 #include "control/record_messages.h"
+#include "control/resolution_messages.h"
 #include "dataplane/trial_spec.h"
 #include "dpdk/port.h"
 #include "measure/histogram.h"

@@ -68,11 +68,14 @@ void check_tags(const TrialRequest& request, const OpenPorts& open) {
     const dpdk::PortOptions& sends = open.port({from, 0}).options();
     const dpdk::PortOptions& receives = open.port({request.spec.receiver_of(from), 0}).options();
     check("vlan", from, direction.vlan == sends.vlan);
-    check("received_vlan", request.spec.receiver_of(from), direction.received_vlan == receives.vlan);
+    check("received_vlan", request.spec.receiver_of(from),
+          direction.received_vlan == receives.vlan);
     check("mpls", from, direction.labels == sends.labels);
-    check("received_mpls", request.spec.receiver_of(from), direction.received_labels == receives.labels);
+    check("received_mpls", request.spec.receiver_of(from),
+          direction.received_labels == receives.labels);
     check("encapsulation", from, direction.outer == sends.outer);
-    check("received_encapsulation", request.spec.receiver_of(from), direction.received_outer == receives.outer);
+    check("received_encapsulation", request.spec.receiver_of(from),
+          direction.received_outer == receives.outer);
   }
 }
 

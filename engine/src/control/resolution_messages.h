@@ -21,7 +21,8 @@ struct ResolutionResult {
 };
 
 // REQUIRES: the trial has `dns`, and it has ended.
-ResolutionResult resolution_result(const dataplane::TrialSpec& spec, const dataplane::TrialRun& run);
+ResolutionResult resolution_result(const dataplane::TrialSpec& spec,
+                                   const dataplane::TrialRun& run);
 // `answered`: how many queries were, each once.
 measure::ResolutionFacts facts_of(const ResolutionResult& result, uint64_t answered);
 Json to_json(const ResolutionResult& result);

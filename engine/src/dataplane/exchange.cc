@@ -318,8 +318,8 @@ bool Exchange::take_response(const Received& received) noexcept {
   const uint32_t begin = net::SequenceNumbers::answer_to(number) + 1 + answered_before_;
   const uint32_t at = received.segment.sequence - begin;
   const uint32_t index = at / piece_bytes_;
-  const bool is_one = index < pieces_ && at == index * piece_bytes_ &&
-                      is_same(received.payload, piece(index));
+  const bool is_one =
+      index < pieces_ && at == index * piece_bytes_ && is_same(received.payload, piece(index));
   if (!is_one) {
     ++report_.wrong;
     return false;

@@ -78,8 +78,8 @@ class Exchange {
   bool is_untranslated(const uint8_t* frame, const net::Segment& segment) const;
   // Whose first segment of the trial it is; none: nobody's, by its number.
   std::optional<uint64_t> begins(const net::Segment& segment) const;
-  // Whether the segment has come of the connection, or all of them; for the worker of the other end,
-  // too, but of responses. REQUIRES: it comes to this side, in this trial.
+  // Whether the segment has come of the connection, or all of them; for the worker of the other
+  // end, too, but of responses. REQUIRES: it comes to this side, in this trial.
   bool has(Step step, uint64_t connection) const noexcept;
   // Whether its first segment has come, where it is sent again if need be: then it is no duplicate.
   bool has_begun(uint64_t connection) const {

@@ -2,8 +2,8 @@
 // client looks at answers, the authority gives them, by net/dns.h. One object for each side; it
 // belongs to the worker that receives and sends there.
 //
-// A query that is answered validly is a frame of the trial that has arrived, where it was sent. What
-// else comes back is counted by what is wrong with it, and its query is lost.
+// A query that is answered validly is a frame of the trial that has arrived, where it was sent.
+// What else comes back is counted by what is wrong with it, and its query is lost.
 #pragma once
 
 #include <array>

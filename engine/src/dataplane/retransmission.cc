@@ -44,11 +44,12 @@ Retransmission::Retransmission(const ExchangeSpec& spec, const DirectionSpec& di
       load_(direction.load()) {
   for (size_t i = 0; i < kSegments.size(); ++i) {
     if (!spec.includes(kSegments[i])) continue;
-    segments_.push_back({kSegments[i],
-                         writer_of(direction.streams[0], layout_of(spec, kSegments[i])), pools[i]});
+    segments_.push_back(
+        {kSegments[i], writer_of(direction.streams[0], layout_of(spec, kSegments[i])), pools[i]});
   }
   uint64_t after_ns = 0;
-  for (uint32_t i = 0; i < spec.retransmit; ++i) rounds_.push_back({after_ns += spec.rto_ns << i, 0, 0});
+  for (uint32_t i = 0; i < spec.retransmit; ++i)
+    rounds_.push_back({after_ns += spec.rto_ns << i, 0, 0});
 }
 
 void Retransmission::prepare() {

@@ -60,7 +60,7 @@ class Retransmission {
   // False when there is no room: again later.
   bool send(Segment& segment, uint64_t connection) noexcept;
 
-  static constexpr uint64_t kMostAStep = 256;     // connections that a round looks at
+  static constexpr uint64_t kMostAStep = 256;    // connections that a round looks at
   static constexpr uint64_t kEveryNs = 100'000;  // the timer's grain
 
   const ExchangeSpec& spec_;

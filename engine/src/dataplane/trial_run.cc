@@ -185,7 +185,8 @@ void TrialRun::prepare_retransmission(Side initiator) {
       resources.pools(0, before + Retransmission::kSegments.size());
   End& end = ends_[index_of(initiator)];
   end.retransmission = std::make_unique<Retransmission>(
-      *spec_.exchange, direction, std::vector(pools.begin() + static_cast<long>(before), pools.end()),
+      *spec_.exchange, direction,
+      std::vector(pools.begin() + static_cast<long>(before), pools.end()),
       resources.ports[0]->tx[0], *end.exchange, *ends_[index_of(other(initiator))].exchange,
       *end.senders[0], clock_.tsc());
 }

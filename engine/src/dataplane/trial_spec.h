@@ -178,9 +178,9 @@ struct OwnSources {
 struct ExchangeSpec {
   net::SegmentLayout first;
   net::Step last = net::Step::kResponse;
-  uint64_t connections = 0;    // at most 2^32
-  uint32_t object_bytes = 64;  // of a response, behind its header
-  uint32_t retransmit = 0;     // how often a connection that waits for a segment sends again
+  uint64_t connections = 0;         // at most 2^32
+  uint32_t object_bytes = 64;       // of a response, behind its header
+  uint32_t retransmit = 0;          // how often a connection that waits for a segment sends again
   uint64_t rto_ns = 1'000'000'000;  // after its first segment; doubled each time (RFC 6298 5.5)
   // What comes to the responder from these was not translated, and did not arrive.
   std::optional<OwnSources> untranslated;
@@ -224,8 +224,8 @@ struct TrialSpec {
   std::optional<ExchangeSpec> exchange;  // the one direction that is active sends segments
   std::optional<DataSpec> data;
   std::optional<ResolutionSpec> resolution;  // the one direction that is active sends queries
-  DirectionSpec from[kSides];  // by sending side
-  AnswerSpec answers[kSides];  // to be kept, by the side where they come in
+  DirectionSpec from[kSides];                // by sending side
+  AnswerSpec answers[kSides];                // to be kept, by the side where they come in
 
   // Where a sender's frames arrive, and whose arrive at a side.
   Side receiver_of(Side sender) const { return resolution ? sender : other(sender); }

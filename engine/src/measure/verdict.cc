@@ -288,8 +288,8 @@ void judge_answers(uint64_t not_sent, Judge& judge) {
                 "lower the rate, or give the tester a core for each side");
 }
 
-// RFC 8219 9.2: a query that is not answered in time, or not by an AAAA, is none that was processed;
-// first of all no name may be in the cache.
+// RFC 8219 9.2: a query that is not answered in time, or not by an AAAA, is none that was
+// processed; first of all no name may be in the cache.
 void judge_resolution(const ResolutionFacts& resolution, Judge& judge) {
   judge_answers(resolution.not_sent, judge);
   if (resolution.unasked > 0) {

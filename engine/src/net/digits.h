@@ -1,5 +1,5 @@
-// Numbers as eight hexadecimal digits of a text, all at once: the highest in the lowest byte, as they
-// stand in the text.
+// Numbers as eight hexadecimal digits of a text, all at once: the highest in the lowest byte, as
+// they stand in the text.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,12 @@
 namespace dutperf::net {
 namespace {
 
-constexpr std::string_view kName("\x0d" "0000-00000000\x07" "dutperf\x04" "test\0", kDnsNameBytes);
+constexpr std::string_view kName(
+    "\x0d"
+    "0000-00000000\x07"
+    "dutperf\x04"
+    "test\0",
+    kDnsNameBytes);
 constexpr size_t kZoneAt = 1 + 13;  // in the name
 constexpr uint16_t kRecursionDesired = 0x0100;
 constexpr uint16_t kInternet = 1;
@@ -27,7 +32,7 @@ struct RecordHead {
 static_assert(sizeof(RecordHead) == 12);
 
 struct Soa {
-  Be16 server;   // names as pointers
+  Be16 server;  // names as pointers
   Be16 mailbox;
   Be32 serial;
   Be32 refresh;
@@ -57,9 +62,9 @@ std::array<uint8_t, kDnsNameBytes> lowered(const uint8_t* name) {
 
 // Trial and number; none: no name of ours.
 std::optional<std::pair<uint16_t, uint32_t>> read_name(const uint8_t* name) {
-  const bool is_ours = name[0] == 13 && name[5] == '-' &&
-                       std::memcmp(name + kZoneAt, kName.data() + kZoneAt,
-                                   kDnsNameBytes - kZoneAt) == 0;
+  const bool is_ours =
+      name[0] == 13 && name[5] == '-' &&
+      std::memcmp(name + kZoneAt, kName.data() + kZoneAt, kDnsNameBytes - kZoneAt) == 0;
   if (!is_ours) return std::nullopt;
   const uint64_t number_text = load(name + 6);
   uint64_t trial_text = digits::kZeros;
@@ -88,7 +93,8 @@ size_t behind_name(std::span<const uint8_t> message, size_t at) {
   while (at < message.size()) {
     const uint8_t length = message[at];
     if (length == 0) return at + 1;
-    if (length > kMostLabel) return (length & 0xc0) == 0xc0 && at + 2 <= message.size() ? at + 2 : 0;
+    if (length > kMostLabel)
+      return (length & 0xc0) == 0xc0 && at + 2 <= message.size() ? at + 2 : 0;
     at += 1 + size_t{length};
   }
   return 0;
@@ -146,8 +152,8 @@ size_t write_dns_answer(uint8_t* message, const DnsQuestion& question, const Dns
   uint8_t* const record = message + kDnsQueryBytes;
   uint8_t* const data = record + sizeof(RecordHead);
   const bool is_a = question.type == static_cast<uint16_t>(DnsType::kA);
-  const bool is_aaaa = question.type == static_cast<uint16_t>(DnsType::kAaaa) &&
-                       zone.has_aaaa(question.number);
+  const bool is_aaaa =
+      question.type == static_cast<uint16_t>(DnsType::kAaaa) && zone.has_aaaa(question.number);
   header.answers = static_cast<uint16_t>(is_a || is_aaaa ? 1 : 0);
   header.authorities = static_cast<uint16_t>(is_a || is_aaaa ? 0 : 1);
   header.additionals = uint16_t{0};

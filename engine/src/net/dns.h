@@ -4,7 +4,8 @@
 //   TTTT-NNNNNNNN.dutperf.test    trial and number, hexadecimal
 //
 // All of a name's records follow from its number, so nothing is stored: each has one A; a share of
-// the names has an AAAA, too. A server that has none for a name makes one of the A (RFC 6147 5.1.7).
+// the names has an AAAA, too. A server that has none for a name makes one of the A (RFC
+// 6147 5.1.7).
 #pragma once
 
 #include <array>

@@ -12,9 +12,8 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-constexpr DnsZone kZone{.trial = 0xbeef,
-                        .aaaa_percent = 20,
-                        .prefix = {0x20, 1, 0, 2, 0, 0, 0x64, 0x64, 0, 0, 0, 0}};
+constexpr DnsZone kZone{
+    .trial = 0xbeef, .aaaa_percent = 20, .prefix = {0x20, 1, 0, 2, 0, 0, 0x64, 0x64, 0, 0, 0, 0}};
 
 Bytes query(uint32_t number, uint16_t type = 28) {
   Bytes message(kDnsQueryBytes);
@@ -53,7 +52,11 @@ TEST(DnsQuery, SaysItsNumber) {
     const auto number = static_cast<uint32_t>(random());
     const Bytes message = query(number);
     char name[32];
-    std::snprintf(name, sizeof(name), "\x0d%04x-%08x\x07" "dutperf\x04" "test", kZone.trial, number);
+    std::snprintf(name, sizeof(name),
+                  "\x0d%04x-%08x\x07"
+                  "dutperf\x04"
+                  "test",
+                  kZone.trial, number);
     EXPECT_EQ(std::string(message.begin() + 12, message.end() - 5), name);
     const auto question = dns_question_in(message);
     ASSERT_TRUE(question);
@@ -74,7 +77,7 @@ TEST(DnsQuery, OfAnyCaseIsTheSame) {
 
 TEST(DnsQuery, OfAnotherNameIsNone) {
   for (size_t at = 4; at < kDnsQueryBytes; ++at) {
-    if (at >= 6 && at < 12) continue;                                   // other sections
+    if (at >= 6 && at < 12) continue;                                    // other sections
     if (at == kDnsQueryBytes - 4 || at == kDnsQueryBytes - 3) continue;  // type
     Bytes message = query(7);
     message[at] ^= 0x80;

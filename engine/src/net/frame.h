@@ -12,12 +12,12 @@
 #include "net/address.h"
 #include "net/byte_order.h"
 #include "net/checksum.h"
+#include "net/dns.h"
 #include "net/encapsulation.h"
 #include "net/extra_headers.h"
 #include "net/headers.h"
 #include "net/mpls.h"
 #include "net/tcp.h"
-#include "net/dns.h"
 #include "net/vlan.h"
 
 namespace dutperf::net {

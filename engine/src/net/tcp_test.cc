@@ -203,8 +203,8 @@ TEST(HttpRequest, NamesItsNumber) {
     const size_t at = random() % request.size();
     const auto other = static_cast<uint8_t>(random());
     constexpr std::string_view kDigits = "0123456789abcdef";
-    const bool is_digit = at >= 5 && at < 21 &&
-                          kDigits.find(static_cast<char>(other)) != std::string_view::npos;
+    const bool is_digit =
+        at >= 5 && at < 21 && kDigits.find(static_cast<char>(other)) != std::string_view::npos;
     if (request[at] == other || is_digit) continue;
     request[at] = other;
     ASSERT_EQ(number_in_http_request(request), std::nullopt) << at << " " << int{other};
