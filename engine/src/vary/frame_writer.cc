@@ -118,9 +118,9 @@ FrameWriter::FrameWriter(const net::FrameLayout& layout, const net::TagIdentity&
       udp_base_(template_.udp_sum()),
       ipv4_base_(template_.ipv4_sum()),
       segments_(layout.tcp),
-      is_query_(layout.query.has_value()),
       order_(variations.order),
-      identified_(layout.identified) {
+      identified_(layout.identified),
+      is_query_(layout.query.has_value()) {
   window_at(kUdp, layout.ip_version);
   lanes::fill(windows_[kUdp].fixed, fixed_ports_, kMaxBurst);
   for (const Variation& variation : variations.list) add(variation, layout.ip_version);

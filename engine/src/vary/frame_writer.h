@@ -151,7 +151,6 @@ class FrameWriter {
   uint64_t udp_base_;  // the template's sums without the ports and the windows of addresses
   uint64_t ipv4_base_;
   std::optional<net::SegmentLayout> segments_;  // the frames are of TCP
-  bool is_query_;                               // they are of DNS
   lanes::Following sequence_;                   // of the connection's number
   lanes::Following acknowledgment_;
   uint32_t ipv4_addresses_ = 0;  // their window
@@ -162,6 +161,7 @@ class FrameWriter {
   bool addresses_vary_ = false;
   bool ipv4_addresses_vary_ = false;
   bool identified_ = false;
+  bool is_query_ = false;  // of DNS
 };
 
 class FrameWriter::Burst {
