@@ -128,7 +128,9 @@ DirectionResult direction_result(const TrialRequest& request, Side from, datapla
     // Of shares that were stopped apart nobody can tell which numbers beyond the last are meant.
     if (direction.frames_of(i, end) != entry.sent) entry.survival.reset();
     entry.inspected = run.received_at(run.receiver_of(from)).inspected[i];
-    entry.lost_in_shadow = lost_in_shadows(direction, i, run, from, entry.sent, shadows);
+    // What was sent again, and never came, no stall has cost.
+    const bool once = !spec.exchange || spec.exchange->retransmit == 0;
+    entry.lost_in_shadow = once ? lost_in_shadows(direction, i, run, from, entry.sent, shadows) : 0;
     add_losses(direction, load, i, recorder.tracker(), direction.frames_of(i, end), entry);
     entry.sent_by_time = sent_by_time(direction, i, report);
     result.streams.push_back(std::move(entry));

@@ -183,12 +183,13 @@ ExchangeResult exchange_result(const dataplane::TrialSpec& spec, const dataplane
 }
 
 // The first segments are the direction's frames, and judged with it. What a stall can have cost of
-// them it can have cost of each kind of segment that follows.
+// them it can have cost of each kind of segment that follows, if none is sent
+// again.
 measure::ExchangeFacts facts_of(const ExchangeResult& result,
                                 const std::vector<measure::Shadow>& shadows) {
   measure::ExchangeFacts facts;
   for (const measure::Shadow& shadow : shadows) {
-    if (!shadow.may_lose) continue;
+    if (!shadow.may_lose || result.retransmits) continue;
     const uint64_t connections = result.segments[static_cast<size_t>(result.first)].sent;
     facts.may_be_ours +=
         std::min(shadow.frames, connections) * (dataplane::kSteps - 2 + result.pieces);

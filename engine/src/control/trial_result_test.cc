@@ -533,6 +533,25 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfConnectionsSays) {
 }
 
 // What a stall of the tester may have cost makes the trial invalid, and no more than that.
+// What was sent again, and never came, no stall of the tester has cost.
+TEST(ExchangeFacts, OfWhatIsSentAgainNothingIsOurs) {
+  ExchangeResult exchange;
+  exchange.segments[0].sent = 100;
+  const std::vector<measure::Shadow> shadows = {{.may_lose = true, .frames = 2}};
+  EXPECT_EQ(facts_of(exchange, shadows).may_be_ours, 2 * 7U);
+  exchange.retransmits = true;
+  EXPECT_EQ(facts_of(exchange, shadows).may_be_ours, 0U);
+}
+
+// A copy that nobody here has sent is the device's.
+TEST(ExchangeFacts, MoreCopiesThanWereSentAgainAreStrange) {
+  ExchangeResult exchange;
+  exchange.segments[1] = {.sent = 100, .received = 100, .duplicate = 3, .retransmitted = 2};
+  EXPECT_EQ(facts_of(exchange, {}).strange, 0U);
+  exchange.retransmits = true;
+  EXPECT_EQ(facts_of(exchange, {}).strange, 1U);
+}
+
 TEST(TrialRunResult, SegmentsThatAStallMayHaveCostAreNotTheDevices) {
   ExchangeResult exchange;
   exchange.segments[0] = {1000, 1000, 0};
