@@ -25,7 +25,7 @@ TO_BUILD = {"cmake", "g++", "libdpdk-dev", "ninja-build", "nlohmann-json3-dev"} 
     "python3-venv",
 }
 """Of ``scripts/packages-run.txt`` what an installed dutperf does not need."""
-OF_LABS = {"bird2", "frr", "openvswitch-switch-dpdk", "snmpd"}
+OF_LABS = {"bind9", "bird2", "frr", "openvswitch-switch-dpdk", "snmpd", "unbound"}
 
 
 def listed(name: str) -> set[str]:
