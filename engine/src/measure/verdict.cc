@@ -296,7 +296,7 @@ void judge_resolution(const ResolutionFacts& resolution, Judge& judge) {
     judge.invalid("answers_cached",
                   std::to_string(resolution.unasked) +
                       " names were answered for which the authority was not asked",
-                  "the device has them from elsewhere: give it the zone of the test");
+                  "a run before may have asked for them: take another seed, or empty the cache");
   }
   if (resolution.refused > 0) {
     judge.fail("queries_refused", std::to_string(resolution.refused) +

@@ -571,6 +571,22 @@ TEST(Judge, DoesNotBlameADeviceForWhatAShareHadNoRoomFor) {
   EXPECT_EQ(judge(facts).kind, VerdictKind::kFail);
 }
 
+TEST(Judge, TakesOnlyWhatADns64ServerAskedForAndAnsweredRightly) {
+  const auto judged = [](const ResolutionFacts& resolution) {
+    TrialFacts facts = good();
+    facts.resolution = resolution;
+    return judge(facts);
+  };
+  EXPECT_EQ(judged({}).kind, VerdictKind::kPass);
+  EXPECT_EQ(codes(judged({.not_sent = 1})), Codes{"answers_not_sent"});
+  EXPECT_EQ(codes(judged({.refused = 1})), Codes{"queries_refused"});
+  EXPECT_EQ(codes(judged({.wrong = 1})), Codes{"answers_wrong"});
+  EXPECT_EQ(judged({.wrong = 1}).kind, VerdictKind::kFail);
+  const Verdict cached = judged({.unasked = 1});
+  EXPECT_EQ(cached.kind, VerdictKind::kInvalid);
+  EXPECT_NE(cached.reasons.at(0).hint.find("another seed"), std::string::npos);
+}
+
 TEST(Judge, NamesDirectionsPortsFramesAndMilliseconds) {
   TrialFacts facts = good();
   facts.directions[1].received -= 17;
