@@ -22,7 +22,7 @@ from typer.core import MARKUP_MODE_KEY
 from dutperf import __version__, lab
 from dutperf.cli import EXIT_CODES
 from dutperf.cli.app import EXAMPLES, whole
-from dutperf.cli.completion import TABLE
+from dutperf.cli.quick_answers import TABLE
 from dutperf.compat import commands as siitperf
 from dutperf.config import json_schemas
 from dutperf.protocol import methods

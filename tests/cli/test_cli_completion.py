@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from dutperf.cli import completion
+from dutperf.cli import quick_answers
 from dutperf.reference import command_table
 
 
 def completed(line: str, shell: str = "bash") -> list[str]:
     words = line.split(" ")
-    environment = {completion.VARIABLE: f"complete_{shell}"}
+    environment = {quick_answers.VARIABLE: f"complete_{shell}"}
     if shell == "bash":
         environment |= {"COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
     else:
         environment["_TYPER_COMPLETE_ARGS"] = line
-    told = completion.answer(environment)
+    told = quick_answers.answer(environment)
     assert told is not None
     return told.splitlines()
 
@@ -35,7 +35,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_table_is_that_of_the_commands() -> None:
-    assert completion.TABLE.read_text("utf-8") == command_table(), (
+    assert quick_answers.TABLE.read_text("utf-8") == command_table(), (
         "run: python -m dutperf.reference"
     )
 
@@ -100,7 +100,7 @@ def test_it_is_quick_and_says_nothing_else() -> None:
     asked = {"COMP_WORDS": "dutperf th", "COMP_CWORD": "1"}
     done = subprocess.run(
         [sys.executable, "-c", script],
-        env=os.environ | asked | {completion.VARIABLE: "complete_bash"},
+        env=os.environ | asked | {quick_answers.VARIABLE: "complete_bash"},
         capture_output=True,
         check=True,
         text=True,

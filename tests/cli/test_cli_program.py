@@ -16,7 +16,7 @@ from typer.main import get_command
 
 from dutperf import lab
 from dutperf.cli import app
-from dutperf.cli.completion import TABLE
+from dutperf.cli.quick_answers import TABLE
 from dutperf.programs import SOURCE_TREE, version_line
 
 STATUS = lab.LabStatus(
@@ -189,7 +189,7 @@ def test_only_the_command_that_is_asked_for_is_loaded() -> None:
 def test_labs_are_listed_without_commands_and_models() -> None:
     script = (
         "import sys\n"
-        "from dutperf.cli.lab_list import listing\n"
+        "from dutperf.cli.quick_answers import listing\n"
         "assert listing(as_json=False)\n"
         "assert not {'pydantic', 'rich', 'typer'} & set(sys.modules)\n"
     )

@@ -53,7 +53,7 @@ def run(output: Path) -> Iterator[Running]:
     """The program, its second trial sending."""
     where = ("--lab", LAB, "--output", str(output))
     with Running("frame-loss", *where, *SECOND_TRIAL, *SLOW) as program:
-        program.await_line("trial 3:")  # after the first frames and a probe
+        program.await_trial()
         assert soon(sending, 30)
         yield program
 
@@ -96,7 +96,7 @@ def test_killed_dutperf_takes_the_engine_with_it_and_the_next_lab_cleans_up(
     run.process.kill()
     run.process.wait(5)
     assert soon(lambda: all(map(gone, engines)))
-    assert len(load_journal(output).records) == 3
+    assert len(load_journal(output).records) == run.trials
     assert leftovers()
     assert dutperf("lab", "up", LAB).returncode == 0
     assert dutperf("lab", "down").stdout == f"lab {LAB} is down\n"
@@ -115,7 +115,7 @@ def test_an_interrupt_keeps_the_results_and_leaves_nothing(
     assert str(output) in stderr
     assert all(map(gone, engines))
     assert leftovers() == []
-    assert kept_trials(output) == 3
+    assert kept_trials(output) == run.trials
 
 
 def test_a_killed_engine_is_an_error_that_names_the_last_trial(
@@ -126,8 +126,8 @@ def test_a_killed_engine_is_an_error_that_names_the_last_trial(
     code, stderr = run.end()
     assert code == 3
     assert "signal 9" in stderr
-    assert "the last finished trial is 3" in stderr
-    assert kept_trials(output) == 3
+    assert f"the last finished trial is {run.trials}" in stderr
+    assert kept_trials(output) == run.trials
     assert leftovers() == []
     goes_on(output)
     assert leftovers() == []
@@ -203,31 +203,31 @@ client.Engine.__init__.__kwdefaults__["end_timeout_s"] = 1.0
 def test_an_engine_that_hangs_is_given_up_and_ended(output: Path) -> None:
     where = ("--lab", LAB, "--output", str(output))
     with Running("frame-loss", *where, *SECOND_TRIAL, *SLOW, patch=IMPATIENT) as run:
-        run.await_line("trial 3:")
+        run.await_trial()
         engines = run.engines()
         for engine in engines:
             os.kill(engine, signal.SIGSTOP)
         code, stderr = run.end()
     assert code == 3
     assert "the engine did not answer within" in stderr
-    assert "during trial 4" in stderr
+    assert f"during trial {run.trials + 1}" in stderr
     assert f"then go on where it ended: dutperf run --resume {output}" in stderr
     assert all(map(gone, engines))
     assert leftovers() == []
-    assert kept_trials(output) == 3
+    assert kept_trials(output) == run.trials
 
 
 def test_a_device_whose_process_ended_is_said_to_be_gone(output: Path) -> None:
     where = ("--lab", "known-answer", "--output", str(output))
     with Running("frame-loss", *where, *SECOND_TRIAL, *SLOW) as run:
-        run.await_line("trial 3:")
+        run.await_trial()
         (device,) = dut_processes()
         os.kill(device.pid, signal.SIGKILL)
         code, stderr = run.end()
     assert code == 3
     assert "the device under test has gone: its process ended" in stderr
     assert leftovers() == []
-    assert kept_trials(output) >= 3
+    assert kept_trials(output) >= run.trials
 
 
 def test_a_link_that_goes_down_and_comes_back_costs_a_trial(
@@ -249,7 +249,7 @@ def test_killed_while_its_lab_goes_down_it_loses_nothing(
     run: Running, output: Path
 ) -> None:
     (engine,) = run.engines()
-    run.await_line("trial 4:")
+    run.await_trial()
     assert soon(lambda: gone(engine), 20)  # the lab goes next
     run.process.kill()
     run.process.wait(5)

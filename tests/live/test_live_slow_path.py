@@ -157,18 +157,23 @@ def test_hosts_reach_each_other_between_trials_and_in_them(
 ) -> None:
     with connected(tmp_path, vlan=vlan) as (engine, hosts):
         assert hosts.echoes(50) == 50
-        trial = Trial(ms=3000, fps=2000)
+        begun = threading.Event()
         echoes: list[int] = []
-        asking = threading.Thread(target=lambda: echoes.append(hosts.echoes(100)))
+
+        def ask() -> None:
+            begun.wait(20)
+            echoes.append(hosts.echoes(100))
+
+        asking = threading.Thread(target=ask)
         asking.start()
-        request = trial.request()
+        request = Trial(ms=4000, fps=2000).request()
         if vlan:
             ways = [
                 way.model_copy(update={"vlan": vlan, "received_vlan": vlan})
                 for way in request.directions
             ]
             request = request.model_copy(update={"directions": ways})
-        result = engine.measure(request)
+        result = engine.measure(request, lambda _told: begun.set())
         asking.join()
         assert echoes == [100]
         assert codes(result) <= STALLS

@@ -11,6 +11,7 @@ import contextlib
 import functools
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -472,7 +473,7 @@ class RawEngine:
     def close(self) -> None:
         self.socket.close()
         try:
-            self.process.wait(5)
+            self.process.wait(30)
         finally:
             self.process.kill()
             self.process.wait()
@@ -614,6 +615,7 @@ class Running:
             start_new_session=True,
         )
         self._stderr = ""
+        self.trials = 0
 
     def __enter__(self) -> Self:
         return self
@@ -627,14 +629,21 @@ class Running:
         self.process.kill()
         self.process.communicate()
 
-    def await_line(self, part: str) -> None:
-        """Returns when a line with ``part`` stands on standard error."""
+    def await_line(self, pattern: str) -> re.Match[str]:
+        """Returns when ``pattern`` is found in a line of standard error."""
         assert self.process.stderr is not None
         for line in self.process.stderr:
             self._stderr += line
-            if part in line:
-                return
-        raise AssertionError(f"no {part!r} in {self._stderr}")
+            if found := re.search(pattern, line):
+                return found
+        raise AssertionError(f"no {pattern!r} in {self._stderr}")
+
+    def await_trial(self) -> None:
+        """Returns when a trial of the search has ended; ``trials``: which.
+
+        First frames and probes, which a busy machine repeats, are none.
+        """
+        self.trials = int(self.await_line(r"trial (\d+): ")[1])
 
     def engines(self) -> list[int]:
         """The engine processes that it started."""

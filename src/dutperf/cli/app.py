@@ -12,8 +12,8 @@ import typer
 
 from dutperf.catalogue import PROCEDURES
 from dutperf.cli import command_help  # noqa: F401 - flags have no type there
-from dutperf.cli.completion import TABLE
 from dutperf.cli.console import PatientConsole, show_failure
+from dutperf.cli.quick_answers import TABLE
 from dutperf.errors import DutperfError, InputError, defect
 
 # Examples at the end of a command's help; each is a whole command line.

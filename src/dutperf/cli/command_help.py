@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperOption
 
-from dutperf.cli.completion import TABLE
+from dutperf.cli.quick_answers import TABLE
 
 _told_type = TyperOption.display_type_rich
 

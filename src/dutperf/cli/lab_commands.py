@@ -13,8 +13,8 @@ from rich.text import Text
 from dutperf import lab
 from dutperf.cli import INVALID
 from dutperf.cli.console import PatientConsole, print_json, print_versioned, show_notice
-from dutperf.cli.lab_list import listing
 from dutperf.cli.options import AsJson, Rules, TestbedFile
+from dutperf.cli.quick_answers import listing
 from dutperf.config import load_testbed
 from dutperf.config.campaign import LabKeys
 from dutperf.doctor import Check, Verdict

@@ -37,7 +37,7 @@ def end_with(program: Callable[[], int]) -> NoReturn:
 
 
 def _run(arguments: list[str]) -> int:
-    from dutperf.cli import completion  # noqa: PLC0415 - see above
+    from dutperf.cli import quick_answers  # noqa: PLC0415 - see above
 
     if arguments == ["--version"]:  # the commands need not be loaded for that
         from dutperf.programs import version_line  # noqa: PLC0415 - only for that
@@ -45,12 +45,10 @@ def _run(arguments: list[str]) -> int:
         return _told(version_line())
     if arguments[:2] == ["lab", "list"] and arguments[2:] in ([], ["--json"]):
         with contextlib.suppress(Exception):  # what goes wrong there is told below
-            from dutperf.cli.lab_list import listing  # noqa: PLC0415 - as above
-
             if os.geteuid() == 0:  # others see none, and are told so
-                return _told(listing(as_json="--json" in arguments))
-    if completion.VARIABLE in os.environ:
-        told = completion.answer(os.environ)
+                return _told(quick_answers.listing(as_json="--json" in arguments))
+    if quick_answers.VARIABLE in os.environ:
+        told = quick_answers.answer(os.environ)
         if told is not None:
             return _told(told)
     if arguments == [] or arguments[-1] == "--help":

@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from dutperf.config.campaign import LabKeys
 from dutperf.errors import InputError
 from dutperf.lab.devices.device import LabDevice
-from dutperf.lab.devices.dns import BIND_DNS64, UNBOUND_DNS64
 from dutperf.lab.devices.known_answer import (
     GATEWAYS,
     KNOWN_ANSWER,
@@ -30,7 +29,12 @@ from dutperf.lab.devices.linux import (
 )
 from dutperf.lab.devices.nftables import NFT_NAT44, NFT_NAT66, linux_firewall
 from dutperf.lab.devices.open_vswitch import OVS_DPDK, OVS_DPDK_CT
-from dutperf.lab.devices.translators import TAYGA_NAT64, TAYGA_SIIT
+from dutperf.lab.devices.translators import (
+    BIND_DNS64,
+    TAYGA_NAT64,
+    TAYGA_SIIT,
+    UNBOUND_DNS64,
+)
 from dutperf.lab.devices.two_boxes import FOUR_IN_SIX, VXLAN, XLAT464
 from dutperf.lab.devices.virtual_machine import LINUX_VM
 from dutperf.lab.state import LabState

@@ -1,9 +1,12 @@
-"""What a shell may complete, told without loading the commands: that takes a second.
+"""What is told without loading the commands, for that takes a second.
 
-``completion.json`` beside this file has every command with its options; it is made from
-the commands by ``python -m dutperf.reference``. Which results directories
-there are is seen when they are asked for. The scripts that ask are typer's, from
-``--install-completion`` and ``--show-completion``; so are the forms of the answers.
+What a shell may complete: ``completion.json`` beside this file has every command with
+its options; it is made from the commands by ``python -m dutperf.reference``. Which
+results directories there are is seen when they are asked for. The scripts that ask are
+typer's, from ``--install-completion`` and ``--show-completion``; so are the forms of
+the answers.
+
+And what ``dutperf lab list`` says, for which no model is loaded.
 """
 
 from __future__ import annotations
@@ -12,12 +15,17 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+
+from dutperf import lab
+from dutperf.visible import versioned_json, visible
 
 VARIABLE = "_DUTPERF_COMPLETE"
 TABLE = Path(__file__).with_name("completion.json")
 _RESULTS = "journal.jsonl"
+_LIST_VERSION = 1
 
 
 def answer(environment: Mapping[str, str]) -> str | None:
@@ -113,3 +121,39 @@ def _directories(begun: str) -> Iterator[tuple[str, str]]:
             yield f"{prefix}{entry.name}", "a run"
         elif not entry.name.startswith("."):
             yield f"{prefix}{entry.name}/", ""
+
+
+def listing(*, as_json: bool) -> str:
+    """The labs that are up, and the runs that go on.
+
+    Raises:
+        SetupError: a lab is of another version.
+    """
+    if as_json:
+        labs = [asdict(status) for status in lab.running()]
+        runs = [{"who": who, "cpus": cpus} for who, cpus in lab.runs().items()]
+        return versioned_json(_LIST_VERSION, {"labs": labs, "runs": runs})
+    lines = [_line(status) for status in lab.running()] or ["no lab is up"]
+    for who, cpus in lab.runs().items():
+        lines.append(f"measuring: {who}  CPU {', '.join(map(str, cpus))}")
+    return visible("\n".join(lines))
+
+
+def _line(status: lab.LabStatus) -> str:
+    name = "@".join(filter(None, [status.name, status.own_name]))
+    owner = f"process {status.owner}" if status.owner else "kept"
+    state = "" if status.alive else ", a remainder of a dead process"
+    since = status.since.isoformat(" ", "seconds")
+    told = [name, f"since {since}", f"{owner}{state}", _cpus(status)]
+    return "  ".join(filter(None, [*told, ", ".join(status.links)]))
+
+
+def _cpus(status: lab.LabStatus) -> str:
+    """Whose they are: 'CPU 0 tester, 1 device'."""
+    told = [
+        f"{', '.join(map(str, cpus))} {what}"
+        for what, cpus in sorted(status.cpus.items(), key=lambda each: list(each[1]))
+        if cpus
+    ]
+    shared = " (shared)" if status.shares_cpus else ""
+    return f"CPU {', '.join(told)}{shared}" if told else ""
