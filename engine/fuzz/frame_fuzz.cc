@@ -134,7 +134,9 @@ void check_dns(const uint8_t* bytes, size_t size) {
   constexpr net::DnsZone kZone{.trial = 1, .aaaa_percent = 50};
   const std::optional<net::DnsQuestion> question = net::dns_question_in({bytes, size});
   if (!question) return;
-  net::dns_reply({bytes, size}, *question, kZone);
+  if (const auto query = kZone.query_of(*question)) {
+    net::dns_reply({bytes, size}, *question, *query, kZone);
+  }
   Bytes answer(net::kDnsQueryBytes + net::kMostDnsAnswerBytes);
   std::copy_n(bytes, net::kDnsQueryBytes, answer.begin());
   answer.resize(net::write_dns_answer(answer.data(), *question, kZone));

@@ -104,7 +104,7 @@ void put_test_frames(const Folder& folder, int version) {
 
 void put_frames(const Folder& folder) {
   Bytes query(net::kDnsQueryBytes + net::kMostDnsAnswerBytes);
-  net::write_dns_query(query.data(), 1, 42);
+  net::write_dns_query(query.data(), {.trial = 1, .number = 42, .id = net::dns_id(42)});
   const Bytes asked(query.begin(), query.begin() + net::kDnsQueryBytes);
   folder.put("dns-query", asked);
   const net::DnsZone zone{.trial = 1, .aaaa_percent = 100};

@@ -20,7 +20,7 @@ from dutperf import lab
 from dutperf.protocol.base import IpVersion
 from dutperf.protocol.result_messages import DnsResult, TrialResult
 from dutperf.protocol.stream_messages import FieldVariation
-from dutperf.protocol.trial_messages import Dns, TrialRequest
+from dutperf.protocol.trial_messages import CachedNames, Dns, TrialRequest
 from dutperf.results import load_journal, load_results
 
 pytestmark = counting(DEVICE)
@@ -71,6 +71,7 @@ def test_what_the_tester_asks_itself_it_answers(
             assert told.asked_aaaa.model_dump() == {
                 "names": 500,
                 "again": 0,
+                "cached": 0,
                 "answered": 500,
             }
             assert told.asked_a.names == 0
@@ -87,6 +88,23 @@ def test_a_name_without_an_aaaa_is_not_resolved_by_the_authority(
     told = of(result)
     assert (told.replies.valid, told.replies.empty) == (100, 400)
     assert result.directions[0].streams[0].received == 100
+
+
+def test_nobody_has_names_cached_in_a_loop(tmp_path: Path) -> None:
+    """Each is asked for of the authority, which tells: the trial is invalid."""
+    request = queries()
+    assert request.dns
+    cached = CachedNames(names=8, count=100, percent=40)
+    asked = request.dns.model_copy(update={"cached": cached})
+    with running_engine(tmp_path) as engine:
+        open_rings(engine)
+        result = engine.measure(request.model_copy(update={"dns": asked}))
+    told = of(result)
+    assert [reason.code for reason in result.verdict.reasons] == ["answers_not_cached"]
+    # Each was told apart by its id, though 200 queries ask for 100 names.
+    assert result.directions[0].streams[0].received == 500
+    assert (told.replies.valid, told.valid_cached) == (500, 200)
+    assert (told.asked_aaaa.names, told.asked_aaaa.cached) == (300, 200)
 
 
 LABS = {"unbound-dns64": "unbound", "bind-dns64": "named"}
@@ -129,4 +147,36 @@ def test_a_server_asks_for_what_a_name_has(
             if line.startswith("total.num.queries=")
         ]
         assert counted == (["500"] if name == "unbound-dns64" else [])
+    assert dutperf("verify", str(tmp_path / "run")).returncode == 0
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize("name", LABS)
+def test_a_server_answers_from_its_cache_what_it_was_asked_before(
+    tmp_path: Path, name: str
+) -> None:
+    if shutil.which(LABS[name]) is None:
+        pytest.skip(f"needs {LABS[name]}")
+    try:
+        done = dutperf(
+            *("dns64", "--lab", name, "--max-rate", "500", "--trial-duration", "2"),
+            *("--cached", "60", "--cached-names", "1000", "--aaaa", "50"),
+            *("--settle-wait", "0.1", "--restabilise-wait", "0"),
+            *("--output", str(tmp_path / "run")),
+        )
+    finally:
+        lab.down(all_=True)
+    assert done.returncode == 0, done.stderr
+    records = load_journal(tmp_path / "run").records
+    assert any(record.role == "cache" for record in records)
+    passed = [
+        record
+        for record in records
+        if record.role == "trial" and record.result.verdict.kind == "pass"
+    ]
+    assert passed
+    for record in passed:
+        told = of(record.result)
+        assert (told.valid_cached, told.asked_aaaa.names) == (600, 400)
+        assert told.asked_aaaa.cached + told.asked_a.cached == 0
     assert dutperf("verify", str(tmp_path / "run")).returncode == 0

@@ -132,6 +132,18 @@ CASES = {
         {"procedure": "dns64", "resolution": "5%", "ip": [6], "aaaa_percent": 20},
         dut=step(9000),
     ),
+    "dns64, cached": Case(
+        {
+            "procedure": "dns64",
+            "resolution": "5%",
+            "repeats": 2,
+            "aaaa_percent": 20,
+            "cached_percent": 40,
+            "cached_names": 1000,
+            "ip": [6],
+        },
+        dut=step(9000),
+    ),
     "tcp": Case(
         {"procedure": "tcp-connection-rate", "resolution": "5%", "repeats": 2},
         dut=step(9000),

@@ -33,7 +33,7 @@ PROCEDURES: Mapping[Figure, ProcedureName] = {
     "burst": "back-to-back",
 }
 """Whose result each figure is."""
-_NOT_TRIALS = {"first_frames", "probe", "damage"}
+_NOT_TRIALS = {"first_frames", "probe", "damage", "cache"}
 _ONE_STEP = 1.0
 """Of a search among whole frames."""
 _FLOW_CONTROL_SHARE = 0.01

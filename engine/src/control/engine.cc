@@ -236,7 +236,7 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   }
   if (spec.resolution) {
     result.resolution = resolution_result(spec, run);
-    facts.resolution = facts_of(*result.resolution, facts.directions[0].received);
+    facts.resolution = facts_of(*spec.resolution, *result.resolution, facts.directions[0].received);
   }
   add_longest_stalls(result.directions, facts);
   const auto cut_short = [](const measure::DirectionFacts& d) { return d.sent < d.intended; };

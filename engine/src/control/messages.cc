@@ -298,7 +298,7 @@ TrialRequest parse_trial(const Json& params, const std::string& where) {
   }
   if (spec.resolution) {
     check_resolution(reader, spec);
-    for (const auto& direction : spec.from) spec.resolution->names += direction.frames;
+    for (const auto& direction : spec.from) spec.resolution->queries += direction.frames;
   }
   if (spec.data) {
     check_data(reader, spec);

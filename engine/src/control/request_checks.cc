@@ -126,7 +126,7 @@ void check_fits(const TrialRequest& request, const OpenPorts& open) {
   }
   if (request.spec.exchange)
     bytes += (dataplane::kSteps + 1) * (request.spec.exchange->connections / 8);
-  if (request.spec.resolution) bytes += 2 * (request.spec.resolution->names / 8);
+  if (request.spec.resolution) bytes += 2 * (request.spec.resolution->queries / 8);
   const uint64_t available = available_memory_bytes();
   const uint64_t held = std::min(held_bytes(open), UINT64_MAX - available);
   if (bytes > (available + held) / 2) {

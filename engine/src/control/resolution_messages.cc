@@ -12,7 +12,22 @@ constexpr std::array<const char*, net::kDnsReplies> kReplies = {
     "valid", "refused", "truncated", "empty", "wrong_address", "malformed"};
 
 Json to_json(const dataplane::ResolutionReport::Asked& asked) {
-  return {{"names", asked.names}, {"again", asked.again}, {"answered", asked.answered}};
+  return {{"names", asked.names},
+          {"again", asked.again},
+          {"cached", asked.cached},
+          {"answered", asked.answered}};
+}
+
+net::DnsCached parse_cached(ObjectReader& dns, uint16_t trial) {
+  if (!dns.has("cached") || dns.at("cached").is_null()) return {};
+  ObjectReader reader(dns.at("cached"), dns.path("cached"));
+  net::DnsCached cached;
+  cached.trial = static_cast<uint16_t>(reader.number("names", 0, UINT16_MAX));
+  if (cached.trial == trial) reader.refuse("names", "must be another trial's");
+  cached.names = static_cast<uint32_t>(reader.number("count", 1, kMostNames));
+  cached.percent = static_cast<uint32_t>(reader.number("percent", 1, 100));
+  reader.finish();
+  return cached;
 }
 
 }  // namespace
@@ -30,6 +45,9 @@ std::optional<dataplane::ResolutionSpec> parse_resolution(ObjectReader& trial) {
     reader.refuse("prefix", "must be an IPv6 address whose last 32 bits are 0");
   }
   std::copy_n(prefix->bytes.begin(), spec.zone.prefix.size(), spec.zone.prefix.begin());
+  spec.fills = reader.flag_or("fills", false);
+  spec.zone.cached = parse_cached(reader, spec.zone.trial);
+  if (spec.fills && spec.zone.cached.percent > 0) reader.refuse("cached", "does not go with fills");
   reader.finish();
   return spec;
 }
@@ -48,6 +66,10 @@ void check_resolution(const ObjectReader& trial, const dataplane::TrialSpec& spe
   }
   if (active->streams.size() > 1) refuse("has one stream");
   if (active->frames > kMostNames) refuse("has at most 2^30 queries");
+  const net::DnsCached& cached = spec.resolution->zone.cached;
+  if (cached.percent > 0 && active->frames > uint64_t{cached.names} << 16) {
+    refuse("asks for each cached name at most 65,536 times");  // what an id tells
+  }
   const dataplane::StreamSpec& stream = active->streams[0];
   if (stream.paths() > 1) refuse("goes from one port to one");
   if (stream.tuples || stream.received_end) refuse("has neither tuples nor a received_end");
@@ -65,23 +87,27 @@ ResolutionResult resolution_result(const dataplane::TrialSpec& spec,
   return {run.resolution_at(client), run.resolution_at(dataplane::other(client))};
 }
 
-measure::ResolutionFacts facts_of(const ResolutionResult& result, uint64_t answered) {
+measure::ResolutionFacts facts_of(const dataplane::ResolutionSpec& spec,
+                                  const ResolutionResult& result, uint64_t answered) {
   const auto replies = [&](net::DnsReply kind) {
     return result.client.replies[static_cast<size_t>(kind)];
   };
-  const uint64_t asked = result.authority.aaaa.names;
+  const dataplane::ResolutionReport& authority = result.authority;
+  const uint64_t explained = authority.aaaa.names + result.client.valid_cached;
   return {.not_sent = result.authority.not_sent,
           .refused = replies(net::DnsReply::kRefused),
           .wrong = replies(net::DnsReply::kTruncated) + replies(net::DnsReply::kEmpty) +
                    replies(net::DnsReply::kWrongAddress) + replies(net::DnsReply::kMalformed) +
                    result.client.damaged,
-          .unasked = answered - std::min(answered, asked)};
+          .unasked = spec.fills ? 0 : answered - std::min(answered, explained),
+          .not_cached = authority.aaaa.cached + authority.a.cached};
 }
 
 Json to_json(const ResolutionResult& result) {
   Json replies = Json::object();
   for (size_t i = 0; i < kReplies.size(); ++i) replies[kReplies[i]] = result.client.replies[i];
   return {{"replies", replies},
+          {"valid_cached", result.client.valid_cached},
           {"unknown_replies", result.client.unknown},
           {"damaged_replies", result.client.damaged},
           {"asked_aaaa", to_json(result.authority.aaaa)},

@@ -9,7 +9,7 @@
 
 namespace dutperf::control {
 
-// A trial's `dns`; none: its frames are no queries. Complete but for how many names there are.
+// A trial's `dns`; none: its frames are no queries. Complete but for how many queries there are.
 std::optional<dataplane::ResolutionSpec> parse_resolution(ObjectReader& trial);
 // Refuses what does not go with it. REQUIRES: all else of the trial is parsed.
 void check_resolution(const ObjectReader& trial, const dataplane::TrialSpec& spec);
@@ -24,7 +24,8 @@ struct ResolutionResult {
 ResolutionResult resolution_result(const dataplane::TrialSpec& spec,
                                    const dataplane::TrialRun& run);
 // `answered`: how many queries were, each once.
-measure::ResolutionFacts facts_of(const ResolutionResult& result, uint64_t answered);
+measure::ResolutionFacts facts_of(const dataplane::ResolutionSpec& spec,
+                                  const ResolutionResult& result, uint64_t answered);
 Json to_json(const ResolutionResult& result);
 
 }  // namespace dutperf::control

@@ -265,7 +265,7 @@ void parse_segments(ObjectReader& reader, const net::SegmentLayout& first,
 // Queries have a size of their own.
 void parse_query(ObjectReader& reader, const net::DnsZone& zone, dataplane::StreamSpec& stream) {
   net::FrameLayout& layout = stream.layout;
-  layout.query = zone.trial;
+  layout.query = zone;
   if (!layout.extra.bytes.empty()) {
     reader.refuse(layout.ip_version == 4 ? "ipv4_options" : "ipv6_headers", "does not go with dns");
   }

@@ -347,11 +347,12 @@ TEST(TrialRunParams, OfQueriesNameTheirs) {
   const TrialRequest request = parse_trial(golden_params("trial.run-dns"));
   const dataplane::TrialSpec& spec = request.spec;
   ASSERT_TRUE(spec.resolution);
-  EXPECT_EQ(spec.resolution->names, 1000U);
+  EXPECT_EQ(spec.resolution->queries, 1000U);
   EXPECT_EQ(spec.resolution->zone.trial, 42);
   EXPECT_EQ(spec.resolution->zone.aaaa_percent, 20U);
   EXPECT_EQ(spec.resolution->zone.prefix[3], 0x9b);
-  EXPECT_EQ(spec.from[0].streams[0].layout.query, 42);
+  EXPECT_EQ(spec.resolution->zone.cached, (net::DnsCached{43, 10'000, 20}));
+  EXPECT_EQ(spec.from[0].streams[0].layout.query, spec.resolution->zone);
   EXPECT_EQ(spec.receiver_of(dataplane::Side::kLeft), dataplane::Side::kLeft);
 }
 
@@ -366,6 +367,11 @@ TEST(TrialRunParams, OfQueriesRefuseWhatTheyHaveNot) {
   refused("/dns/prefix", "64:ff9b::1");
   refused("/dns/prefix", "1.2.3.4");
   refused("/dns/zone", "test");
+  refused("/dns/fills", true);
+  refused("/dns/cached/names", 42);
+  refused("/dns/cached/count", 0);
+  refused("/dns/cached/percent", 0);
+  refused("/dns/cached/percent", 101);
   refused("/directions/0/streams/0/dst_port", 54);
   refused("/directions/0/streams/0/frame_sizes", Json{111});
   refused("/tcp", Json{{"until", "opened"}});

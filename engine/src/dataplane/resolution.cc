@@ -14,18 +14,21 @@ Resolution::Resolution(const ResolutionSpec& spec, bool is_client, const dpdk::T
       out_(queue),
       pool_(pool),
       copies_(copies),
-      asked_aaaa_(is_client ? 0 : spec.names),
-      asked_a_(is_client ? 0 : spec.names) {}
+      asked_aaaa_(is_client ? 0 : spec.queries),
+      asked_a_(is_client ? 0 : spec.queries) {}
 
 std::optional<uint64_t> Resolution::take_reply(std::span<const uint8_t> message) noexcept {
   const std::optional<net::DnsQuestion> question = net::dns_question_in(message);
-  if (!question || question->trial != spec_.zone.trial || question->number >= spec_.names) {
+  const std::optional<uint32_t> query = question ? spec_.zone.query_of(*question) : std::nullopt;
+  if (!query || *query >= spec_.queries) {
     ++report_.unknown;
     return std::nullopt;
   }
-  const net::DnsReply reply = net::dns_reply(message, *question, spec_.zone);
+  const net::DnsReply reply = net::dns_reply(message, *question, *query, spec_.zone);
   ++report_.replies[static_cast<size_t>(reply)];
-  return reply == net::DnsReply::kValid ? std::optional<uint64_t>(question->number) : std::nullopt;
+  if (reply != net::DnsReply::kValid) return std::nullopt;
+  report_.valid_cached += question->trial != spec_.zone.trial ? 1 : 0;
+  return *query;
 }
 
 bool Resolution::take_query(dpdk::Mbuf* mbuf, uint32_t before,
@@ -34,15 +37,20 @@ bool Resolution::take_query(dpdk::Mbuf* mbuf, uint32_t before,
   const std::optional<net::DnsQuestion> question = net::dns_question_in(message);
   const bool is_a = question && question->type == static_cast<uint16_t>(net::DnsType::kA);
   const bool is_aaaa = question && question->type == static_cast<uint16_t>(net::DnsType::kAaaa);
-  const bool is_known = question && question->trial == spec_.zone.trial &&
-                        question->number < spec_.names &&
+  const bool is_own =
+      question && question->trial == spec_.zone.trial && question->number < spec_.queries;
+  const bool is_known = (is_own || (question && spec_.zone.has_cached(*question))) &&
                         (question->flags & (net::kDnsResponse | net::kDnsOpcode)) == 0;
   if (!is_known || (!is_a && !is_aaaa)) {
     ++report_.unknown;
     return false;
   }
   ResolutionReport::Asked& asked = is_a ? report_.a : report_.aaaa;
-  ++((is_a ? asked_a_ : asked_aaaa_).add(question->number) ? asked.names : asked.again);
+  if (is_own) {
+    ++((is_a ? asked_a_ : asked_aaaa_).add(question->number) ? asked.names : asked.again);
+  } else {
+    ++asked.cached;
+  }
 
   const size_t headers = sizeof(net::EthernetHeader) + datagram.ip_headers + sizeof(net::UdpHeader);
   const size_t kept = before + headers + net::kDnsQueryBytes;

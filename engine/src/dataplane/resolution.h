@@ -25,10 +25,12 @@ struct ResolutionReport {
   struct Asked {
     uint64_t names = 0;  // each once
     uint64_t again = 0;
-    uint64_t answered = 0;  // both
+    uint64_t cached = 0;    // names that the server had
+    uint64_t answered = 0;  // all
   };
   // At the client.
   std::array<uint64_t, net::kDnsReplies> replies{};
+  uint64_t valid_cached = 0;  // of the valid ones, about names that the server had
   // At the authority.
   Asked aaaa;
   Asked a;

@@ -192,7 +192,8 @@ struct ExchangeSpec {
 // one that is answered has arrived, where it was sent.
 struct ResolutionSpec {
   net::DnsZone zone;
-  uint64_t names = 0;  // at most 2^32; query k is for name k
+  uint64_t queries = 0;  // at most 2^32
+  bool fills = false;    // the server's cache, which may have some of these names
 };
 
 // Each direction's foreground is data on TCP connections that another trial has opened: its

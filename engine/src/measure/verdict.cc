@@ -298,6 +298,12 @@ void judge_resolution(const ResolutionFacts& resolution, Judge& judge) {
                       " names were answered for which the authority was not asked",
                   "a run before may have asked for them: take another seed, or empty the cache");
   }
+  if (resolution.not_cached > 0) {
+    judge.invalid("answers_not_cached",
+                  "the authority was asked " + std::to_string(resolution.not_cached) +
+                      " times for names that were to be in the cache",
+                  "give the server a larger cache, or take fewer cached_names");
+  }
   if (resolution.refused > 0) {
     judge.fail("queries_refused", std::to_string(resolution.refused) +
                                       " queries were answered by an error (its response code)");

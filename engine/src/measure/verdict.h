@@ -92,10 +92,11 @@ struct ExchangeFacts {
 
 // Of a trial of a DNS64 server.
 struct ResolutionFacts {
-  uint64_t not_sent = 0;  // the tester had no room for them
-  uint64_t refused = 0;   // by a response code
-  uint64_t wrong = 0;     // came, and were not what was asked for
-  uint64_t unasked = 0;   // were answered without the authority
+  uint64_t not_sent = 0;    // the tester had no room for them
+  uint64_t refused = 0;     // by a response code
+  uint64_t wrong = 0;       // came, and were not what was asked for
+  uint64_t unasked = 0;     // were answered without the authority
+  uint64_t not_cached = 0;  // questions to the authority about names that were to be in the cache
 };
 
 struct TrialFacts {

@@ -102,17 +102,17 @@ size_t behind_name(std::span<const uint8_t> message, size_t at) {
 
 }  // namespace
 
-void write_dns_query(uint8_t* out, uint16_t trial, uint32_t number) {
+void write_dns_query(uint8_t* out, const DnsName& asked) {
   DnsHeader header{};
-  header.id = dns_id(number);
+  header.id = asked.id;
   header.flags = kRecursionDesired;
   header.questions = uint16_t{1};
   header.answers = header.authorities = header.additionals = uint16_t{0};
   std::memcpy(out, &header, sizeof(header));
   uint8_t* const name = out + sizeof(header);
   std::memcpy(name, kName.data(), kName.size());
-  const uint64_t trial_text = digits::text_of(trial);
-  const uint64_t number_text = digits::text_of(number);
+  const uint64_t trial_text = digits::text_of(asked.trial);
+  const uint64_t number_text = digits::text_of(asked.number);
   std::memcpy(name + 1, reinterpret_cast<const uint8_t*>(&trial_text) + 4, 4);
   std::memcpy(name + 6, &number_text, sizeof(number_text));
   const Be16 type = static_cast<uint16_t>(DnsType::kAaaa);
@@ -180,10 +180,10 @@ size_t write_dns_answer(uint8_t* message, const DnsQuestion& question, const Dns
   return kDnsQueryBytes + sizeof(RecordHead) + sizeof(Soa);
 }
 
-DnsReply dns_reply(std::span<const uint8_t> message, const DnsQuestion& question,
+DnsReply dns_reply(std::span<const uint8_t> message, const DnsQuestion& question, uint32_t query,
                    const DnsZone& zone) {
   const bool is_one = (question.flags & kDnsResponse) != 0 && (question.flags & kDnsOpcode) == 0 &&
-                      question.id == dns_id(question.number) &&
+                      question.id == zone.asked_by(query).id &&
                       question.type == static_cast<uint16_t>(DnsType::kAaaa);
   if (!is_one) return DnsReply::kMalformed;
   if ((question.flags & kDnsTruncated) != 0) return DnsReply::kTruncated;

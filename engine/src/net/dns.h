@@ -34,6 +34,8 @@ inline constexpr size_t kDnsNameBytes = 1 + 13 + 1 + 7 + 1 + 4 + 1;
 inline constexpr size_t kDnsQueryBytes = sizeof(DnsHeader) + kDnsNameBytes + 4;
 // From the header on: where the eight digits of a name's number stand.
 inline constexpr size_t kDnsNumberAt = sizeof(DnsHeader) + 1 + 5;
+// And the four of the trial.
+inline constexpr size_t kDnsTrialAt = sizeof(DnsHeader) + 1;
 // What an authority adds to a query, at most: the SOA record that goes with no answer (RFC 2308).
 inline constexpr size_t kMostDnsAnswerBytes = 36;
 
@@ -42,16 +44,65 @@ enum class DnsType : uint16_t { kA = 1, kSoa = 6, kAaaa = 28 };
 // A query's, of its name's number.
 constexpr uint16_t dns_id(uint32_t number) { return static_cast<uint16_t>(number ^ number >> 16); }
 
-// For the AAAA of a name; recursion is desired (RFC 1035 4.1.1).
-void write_dns_query(uint8_t* out, uint16_t trial, uint32_t number);
+// A datagram's question about a name of ours; its letters may be of any case.
+struct DnsQuestion {
+  uint16_t id;
+  uint16_t flags;
+  uint16_t trial;
+  uint32_t number;
+  uint16_t type;
+};
+
+// What a query is about, and its id.
+struct DnsName {
+  uint16_t trial;
+  uint32_t number;
+  uint16_t id;
+};
+
+// Names of another trial, which a server has in its cache; a share of the queries asks for them,
+// one after the other, over and over.
+struct DnsCached {
+  uint16_t trial = 0;
+  uint32_t names = 0;    // REQUIRES: at least 2^16th of the queries
+  uint32_t percent = 0;  // of each hundred queries; 0: none
+
+  bool operator==(const DnsCached&) const = default;
+};
 
 // What the names of a trial have.
 struct DnsZone {
   uint16_t trial = 0;                // in its names
   uint32_t aaaa_percent = 0;         // of each hundred names, in the order of their numbers
   std::array<uint8_t, 12> prefix{};  // /96, which a DNS64 server puts before an A (RFC 6052)
+  DnsCached cached;
 
   bool operator==(const DnsZone&) const = default;
+
+  // The hundreds are turned against each other, so that of 10,000 queries those of cached names
+  // have an AAAA as often as the others: the two shares are orthogonal (RFC 8219 9.2).
+  bool is_cached(uint32_t query) const {
+    const uint32_t place = (query % 100 + query / 100) % 100;
+    return (place + 1) * cached.percent / 100 > place * cached.percent / 100;
+  }
+  // Of names that are asked for often the id tells which time it is.
+  DnsName asked_by(uint32_t query) const {
+    if (!is_cached(query)) return {trial, query, dns_id(query)};
+    return {cached.trial, query % cached.names, static_cast<uint16_t>(query / cached.names)};
+  }
+  bool has_cached(const DnsQuestion& question) const {
+    return cached.percent > 0 && question.trial == cached.trial && question.number < cached.names;
+  }
+  // None: no query of the trial asks so.
+  std::optional<uint32_t> query_of(const DnsQuestion& question) const {
+    const bool is_own = question.trial == trial;
+    if (!is_own && !has_cached(question)) return std::nullopt;
+    const uint64_t query =
+        is_own ? question.number : uint64_t{question.id} * cached.names + question.number;
+    if (query > UINT32_MAX || is_cached(static_cast<uint32_t>(query)) == is_own)
+      return std::nullopt;
+    return static_cast<uint32_t>(query);
+  }
 
   bool has_aaaa(uint32_t number) const {
     const uint64_t percent = aaaa_percent;
@@ -63,14 +114,9 @@ struct DnsZone {
   std::array<uint8_t, 16> aaaa_of(uint32_t number) const;
 };
 
-// A datagram's question about a name of ours; its letters may be of any case.
-struct DnsQuestion {
-  uint16_t id;
-  uint16_t flags;
-  uint16_t trial;
-  uint32_t number;
-  uint16_t type;
-};
+// For the AAAA of a name; recursion is desired (RFC 1035 4.1.1).
+void write_dns_query(uint8_t* out, const DnsName& name);
+
 inline constexpr uint16_t kDnsResponse = 0x8000;
 inline constexpr uint16_t kDnsAuthoritative = 0x0400;
 inline constexpr uint16_t kDnsTruncated = 0x0200;
@@ -84,7 +130,7 @@ std::optional<DnsQuestion> dns_question_in(std::span<const uint8_t> message);
 // message's size. REQUIRES: `question` is its, and kDnsQueryBytes + kMostDnsAnswerBytes fit.
 size_t write_dns_answer(uint8_t* message, const DnsQuestion& question, const DnsZone& zone);
 
-// What a DNS64 server's answer is. REQUIRES: `question` is its.
+// What a DNS64 server's answer is. REQUIRES: `question` is its, and that of `query`.
 enum class DnsReply : uint8_t {
   kValid,
   kRefused,       // by its response code
@@ -94,7 +140,7 @@ enum class DnsReply : uint8_t {
   kMalformed,     // no such answer to such a question, or its records are not whole
 };
 inline constexpr size_t kDnsReplies = 6;
-DnsReply dns_reply(std::span<const uint8_t> message, const DnsQuestion& question,
+DnsReply dns_reply(std::span<const uint8_t> message, const DnsQuestion& question, uint32_t query,
                    const DnsZone& zone);
 
 }  // namespace dutperf::net

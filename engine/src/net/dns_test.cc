@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <map>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace dutperf::net {
@@ -17,7 +19,7 @@ constexpr DnsZone kZone{
 
 Bytes query(uint32_t number, uint16_t type = 28) {
   Bytes message(kDnsQueryBytes);
-  write_dns_query(message.data(), kZone.trial, number);
+  write_dns_query(message.data(), {kZone.trial, number, dns_id(number)});
   message[kDnsQueryBytes - 3] = static_cast<uint8_t>(type);
   return message;
 }
@@ -31,7 +33,8 @@ Bytes answer(uint32_t number, uint16_t type, const DnsZone& zone = kZone) {
 
 DnsReply reply(const Bytes& message, const DnsZone& zone = kZone) {
   const auto question = dns_question_in(message);
-  return question ? dns_reply(message, *question, zone) : DnsReply::kMalformed;
+  const auto query = question ? zone.query_of(*question) : std::nullopt;
+  return query ? dns_reply(message, *question, *query, zone) : DnsReply::kMalformed;
 }
 
 // An answer of a DNS64 server: the client's question, and an AAAA of whatever name.
@@ -98,6 +101,59 @@ TEST(DnsZone, OfEachHundredNamesSoManyHaveAnAaaa) {
       EXPECT_EQ(have, (number / 100 + 1) * percent);
     }
   }
+}
+
+// A slow twin of what asked_by and query_of say: all queries of a trial, written down.
+TEST(DnsZone, TellsEachQueryByItsNameAndId) {
+  for (const uint32_t percent : {0U, 1U, 20U, 50U, 99U, 100U}) {
+    const DnsZone zone{.trial = 1, .cached = {.trial = 2, .names = 300, .percent = percent}};
+    std::map<std::tuple<uint16_t, uint32_t, uint16_t>, uint32_t> all;
+    uint32_t next_cached = 0;
+    for (uint32_t query = 0; query < 20'000; ++query) {
+      const DnsName name = zone.asked_by(query);
+      EXPECT_TRUE(all.emplace(std::tuple(name.trial, name.number, name.id), query).second);
+      if (zone.is_cached(query)) ++next_cached;
+      if (query % 100 != 99) continue;
+      EXPECT_EQ(next_cached, (query / 100 + 1) * percent);
+    }
+    for (uint16_t trial = 0; trial < 4; ++trial) {
+      for (uint32_t number = 0; number < 400; ++number) {
+        for (uint16_t id = 0; id < 80; ++id) {
+          const auto known = all.find({trial, number, trial == 1 ? dns_id(number) : id});
+          auto found =
+              zone.query_of({.id = id, .flags = 0, .trial = trial, .number = number, .type = 28});
+          if (found && *found >= 20'000) found.reset();
+          EXPECT_EQ(found.has_value(), known != all.end()) << trial << " " << number << " " << id;
+          EXPECT_EQ(found.value_or(0), known == all.end() ? 0 : known->second);
+        }
+      }
+    }
+  }
+}
+
+TEST(DnsZone, BothSharesAreOrthogonal) {
+  for (const uint32_t percent : {20U, 40U, 80U}) {
+    const DnsZone zone{
+        .trial = 1, .aaaa_percent = 20, .cached = {.trial = 2, .names = 300, .percent = percent}};
+    uint32_t both = 0;
+    for (uint32_t query = 0; query < 10'000; ++query) {
+      const bool has_aaaa = zone.has_aaaa(zone.asked_by(query).number);
+      both += zone.is_cached(query) && has_aaaa ? 1 : 0;
+    }
+    EXPECT_EQ(both, 10'000 * percent / 100 * 20 / 100);
+  }
+}
+
+TEST(DnsReply, OfACachedNameHasTheIdOfItsTime) {
+  const DnsZone zone{.trial = 1, .cached = {.trial = 2, .names = 300, .percent = 100}};
+  Bytes message = query(7);
+  write_dns_query(message.data(), zone.asked_by(607));
+  const auto question = dns_question_in(message);
+  ASSERT_TRUE(question);
+  EXPECT_EQ(question->trial, 2);
+  EXPECT_EQ(question->number, 7U);
+  EXPECT_EQ(question->id, 2);
+  EXPECT_EQ(zone.query_of(*question), 607U);
 }
 
 TEST(DnsAnswer, IsOneRecordOrTheZones) {

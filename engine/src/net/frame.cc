@@ -111,7 +111,7 @@ FrameTemplate::FrameTemplate(const FrameLayout& layout, const TagIdentity& tag)
   }
   write_udp(layout);
   if (layout.query) {
-    write_dns_query(frame + udp_offset_ + sizeof(UdpHeader), *layout.query, 0);
+    write_dns_query(frame + udp_offset_ + sizeof(UdpHeader), {layout.query->trial, 0, 0});
   } else {
     write_tagged(udp_offset_ + sizeof(UdpHeader), tag);
   }

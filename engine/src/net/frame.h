@@ -44,8 +44,8 @@ struct FrameLayout {
   // one can be told from those of another (RFC 791 2.3). Without it is 0 (RFC 6864 4.1).
   bool identified = false;
   ExtraHeaders extra;  // between the IP header and UDP; part of the frame's size
-  // A query of DNS (net/dns.h) about a name of this trial, in place of a tag; of its own size.
-  std::optional<uint16_t> query;
+  // A query of DNS about a name of this zone, in place of a tag; of its own size.
+  std::optional<DnsZone> query;
   // In place of UDP, without extra headers; of its own size, where it is no data.
   std::optional<SegmentLayout> tcp;
 

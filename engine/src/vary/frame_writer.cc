@@ -120,7 +120,7 @@ FrameWriter::FrameWriter(const net::FrameLayout& layout, const net::TagIdentity&
       segments_(layout.tcp),
       order_(variations.order),
       identified_(layout.identified),
-      is_query_(layout.query.has_value()) {
+      queries_(layout.query) {
   window_at(kUdp, layout.ip_version);
   lanes::fill(windows_[kUdp].fixed, fixed_ports_, kMaxBurst);
   for (const Variation& variation : variations.list) add(variation, layout.ip_version);
@@ -478,7 +478,7 @@ void FrameWriter::compose(const Lanes& sequences, uint32_t count, uint64_t stamp
   static_assert(std::size(kIpv6Tiles) <= Burst::kMaxWindows);
   burst.count_ = count;
   burst.stamp_low_ = net::byte_swap(static_cast<uint32_t>(stamp_ns));
-  if (identified_ || segments_ || is_query_) {
+  if (identified_ || segments_ || queries_) {
     for (uint32_t i = 0; i < count; ++i) {
       burst.ids_[i] = static_cast<uint32_t>(sequences.lane[i]);
     }
@@ -572,15 +572,29 @@ void FrameWriter::name_requests(const Burst& burst, uint8_t* const* buffers,
 }
 
 // Another one: of a query its name, its id, and a checksum without the tag that it has not.
+template <bool kCached>
 void FrameWriter::name_queries(const Burst& burst, uint8_t* const* buffers,
                                uint32_t lead) const noexcept {
   constexpr uint32_t kText = sizeof(net::UdpHeader) + net::kDnsNumberAt;
   constexpr uint32_t kId = sizeof(net::UdpHeader) + offsetof(net::DnsHeader, id);
-  static_assert(kText % 2 == 0 && kId % 2 == 0);
+  constexpr uint32_t kTrial = sizeof(net::UdpHeader) + net::kDnsTrialAt;
+  static_assert(kText % 2 == 0 && kId % 2 == 0 && kTrial % 2 == 1);
+  // At an odd place bytes are swapped. Buffers come back with the digits of whatever trial.
+  [[maybe_unused]] const auto text_of = [](uint16_t trial) {
+    return static_cast<uint32_t>(net::digits::text_of(trial) >> 32);
+  };
+  [[maybe_unused]] const uint32_t trials[] = {text_of(queries_->trial),
+                                              text_of(queries_->cached.trial)};
+  [[maybe_unused]] const uint64_t cached_sum =
+      net::native::add(net::byte_swap(net::fold(trials[1])),
+                       static_cast<uint16_t>(~net::byte_swap(net::fold(trials[0]))));
   for (uint32_t i = 0; i < burst.count_; ++i) {
     uint8_t* const udp = buffers[i] + lead + template_.udp_offset();
-    const uint64_t text = net::digits::text_of(burst.ids_[i]);
-    const uint16_t id = net::byte_swap(net::dns_id(burst.ids_[i]));
+    const net::DnsName name =
+        kCached ? queries_->asked_by(burst.ids_[i])
+                : net::DnsName{queries_->trial, burst.ids_[i], net::dns_id(burst.ids_[i])};
+    const uint64_t text = net::digits::text_of(name.number);
+    const uint16_t id = net::byte_swap(name.id);
     std::memcpy(udp + kText, &text, sizeof(text));
     std::memcpy(udp + kId, &id, sizeof(id));
     uint16_t checksum;
@@ -589,6 +603,11 @@ void FrameWriter::name_queries(const Burst& burst, uint8_t* const* buffers,
     sum = net::native::add(sum, ~burst.tags_.lane[i]);
     sum = net::native::add(sum, ~burst.stamp_low_);
     sum = net::native::add(sum, text - net::digits::kZeros);
+    if constexpr (kCached) {
+      const bool is_cached = name.trial != queries_->trial;
+      std::memcpy(udp + kTrial, &trials[is_cached], sizeof(trials[0]));
+      sum = net::native::add(sum, is_cached ? cached_sum : 0);
+    }
     checksum = net::finish_udp(net::native::add(sum, id));
     std::memcpy(udp + offsetof(net::UdpHeader, checksum), &checksum, sizeof(checksum));
   }
@@ -633,9 +652,13 @@ void FrameWriter::store(const Burst& burst, uint8_t* const* buffers, uint32_t le
                                      burst.windows_[i]);
     }
   }
-  if (is_query_) {
+  if (queries_) {
     store_rest<false, false>(burst, buffers, lead);
-    name_queries(burst, buffers, lead);
+    if (queries_->cached.percent > 0) {
+      name_queries<true>(burst, buffers, lead);
+    } else {
+      name_queries<false>(burst, buffers, lead);
+    }
   } else if (!segments_) {
     store_rest<false, true>(burst, buffers, lead);
   } else if (segments_->is_data) {

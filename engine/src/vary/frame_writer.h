@@ -129,6 +129,7 @@ class FrameWriter {
   void sum_mobility(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
   void identify(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
   void name_requests(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
+  template <bool kCached>
   void name_queries(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
   template <bool kIpv4AddressesVary, bool kTcp, bool kTag>
   void store_frames(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
@@ -161,7 +162,7 @@ class FrameWriter {
   bool addresses_vary_ = false;
   bool ipv4_addresses_vary_ = false;
   bool identified_ = false;
-  bool is_query_ = false;  // of DNS
+  std::optional<net::DnsZone> queries_;  // the frames are of DNS
 };
 
 class FrameWriter::Burst {

@@ -10,6 +10,7 @@
 
 #include "net/classify.h"
 #include "net/inspection.h"
+#include "net/udp.h"
 #include "vary/testing/slow_writer.h"
 #include "vary/testing/statistics.h"
 #include "vary/testing/stream.h"
@@ -119,6 +120,41 @@ TEST_P(FrameWriterTwin, SegmentsHaveTheFourTuplesOfUdpFrames) {
                              expected[k].begin() + static_cast<long>(addresses)));
       EXPECT_TRUE(std::equal(written[k].begin(), written[k].begin() + static_cast<long>(tags + 12),
                              expected[k].begin()));
+    }
+  }
+}
+
+// Of each query the name and the id that its zone says, as if it had been written alone.
+TEST_P(FrameWriterTwin, QueriesAskForTheNamesOfTheirZone) {
+  Random random(GetParam() + 300);
+  for (int i = 0; i < 100; ++i) {
+    net::FrameLayout layout = random.layout();
+    layout.extra = {};
+    layout.labels = {};
+    layout.outer = {};
+    layout.identified = false;
+    layout.frame_size = net::query_frame_size(layout.ip_version);
+    const net::DnsCached cached{static_cast<uint16_t>(random.below(1 << 16)),
+                                static_cast<uint32_t>(100 + random.below(10'000)),
+                                static_cast<uint32_t>(random.below(101))};
+    layout.query = net::DnsZone{.trial = static_cast<uint16_t>(cached.trial + 1), .cached = cached};
+    Stream stream(layout, {});
+    std::vector<uint64_t> sequences(1 + random.below(kMaxBurst));
+    for (uint64_t& number : sequences) number = random.below(6'553'600);
+    const std::vector<Bytes> written = stream.write(sequences, random.up_to_48_bits());
+    const size_t tags = layout.vlan.bytes();
+    for (size_t k = 0; k < written.size(); ++k) {
+      const uint8_t* const frame = written[k].data() + tags;
+      const auto datagram = net::datagram_in(frame, written[k].size() - tags);
+      ASSERT_TRUE(datagram);
+      const net::Classified whole{net::FrameKind::kTest, datagram->ip_version, datagram->ip_headers,
+                                  datagram->ip_bytes, nullptr};
+      EXPECT_TRUE(net::checksums_hold(frame, whole));
+      std::array<uint8_t, net::kDnsQueryBytes> alone;
+      net::write_dns_query(alone.data(),
+                           layout.query->asked_by(static_cast<uint32_t>(sequences[k])));
+      const std::span<const uint8_t> message = datagram->payload(frame);
+      EXPECT_TRUE(std::equal(alone.begin(), alone.end(), message.begin(), message.end()));
     }
   }
 }

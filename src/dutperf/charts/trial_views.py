@@ -32,6 +32,7 @@ ROLES: dict[TrialRole, str] = {
     "phase1": "phase 1",
     "validation": "validation",
     "damage": RECEIVED,
+    "cache": "names for the server's cache",
 }
 """What a trial was for, where it is not one of the cell's own."""
 

@@ -127,6 +127,7 @@ ROLES: dict[TrialRole, str] = {
     "phase1": ", phase 1",
     "validation": ", validation",
     "damage": f", {RECEIVED}",
+    "cache": ", names for the cache",
 }
 STYLES: dict[VerdictKind, str] = {"pass": "green", "fail": "yellow", "invalid": "red"}
 

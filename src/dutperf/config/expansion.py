@@ -48,7 +48,7 @@ from dutperf.model.fields import (
 )
 from dutperf.model.frames import IpVersions
 from dutperf.model.procedure_keys import Direction, StreamKeys
-from dutperf.model.rate_specs import FrameLossSpec, RateSearchKeys
+from dutperf.model.rate_specs import Dns64Spec, FrameLossSpec, RateSearchKeys
 from dutperf.model.specs import (
     OVERLOAD_PERCENT,
     CapacitySearchKeys,
@@ -329,6 +329,7 @@ class _Choice(NamedTuple):
     traffic: Traffic
     direction: Direction
     stateful: Stateful | None
+    shares: tuple[int, int] | None
 
 
 def _cells(entry: Entry) -> Iterator[Cell]:
@@ -343,6 +344,9 @@ def _cells(entry: Entry) -> Iterator[Cell]:
         }
         if isinstance(spec, StreamKeys):
             own |= {"direction": [of.direction], "flows": []}
+        if of.shares:
+            cached, aaaa = of.shares
+            own |= {"cached_percent": [cached], "aaaa_percent": [aaaa]}
         if spec.stateful and of.stateful:
             number = {"connections": [of.stateful.connections]}
             own["stateful"] = spec.stateful.model_copy(update=number)
@@ -379,7 +383,14 @@ def _matrix(spec: ProcedureSpec, testbed: Testbed) -> Iterator[_Choice]:
             for sizes in _sizes(spec, traffic, ip, testbed):
                 for direction in spec.direction:
                     for stateful in _connections(spec, traffic):
-                        yield _Choice(ip, sizes, traffic, direction, stateful)
+                        for shares in _shares(spec):
+                            yield _Choice(
+                                ip, sizes, traffic, direction, stateful, shares
+                            )
+
+
+def _shares(spec: ProcedureSpec) -> Sequence[tuple[int, int] | None]:
+    return spec.shares if isinstance(spec, Dns64Spec) else [None]
 
 
 def _on(testbed: Testbed, stateful: Stateful | None) -> Stateful | None:
@@ -419,7 +430,7 @@ def _size(of: _Choice) -> str:
 
 def _parts(spec: ProcedureSpec, of: _Choice, size: str, label: str) -> list[str]:
     parts = [spec.procedure, f"ip{of.ip}", size, of.direction]
-    parts += [*_opened(spec, of.stateful), *_judged(spec), label]
+    parts += [*_opened(spec, of.stateful), *_asked(of.shares), *_judged(spec), label]
     return [part for part in parts if part]
 
 
@@ -434,6 +445,13 @@ def _opened(spec: ProcedureSpec, stateful: Stateful | None) -> Iterator[str]:
         yield "validated"
     if stateful.expiry:
         yield "expiry"
+
+
+def _asked(shares: tuple[int, int] | None) -> Iterator[str]:
+    """What tells cells of queries apart."""
+    for name, percent in zip(("cached", "aaaa"), shares or (), strict=False):
+        if percent:
+            yield f"{name}-{percent}percent"
 
 
 def _judged(spec: ProcedureSpec) -> Iterator[str]:
@@ -452,8 +470,6 @@ def _judged(spec: ProcedureSpec) -> Iterator[str]:
         yield f"{spec.given_rate_fps}fps"
     if isinstance(spec, LatencySpec) and spec.rfc2544_latency:
         yield "legacy"
-    if spec.dns and spec.dns.aaaa_percent:
-        yield f"aaaa-{spec.dns.aaaa_percent}percent"
     if spec.tcp and spec.tcp.retransmit:
         yield f"retransmit-{spec.tcp.retransmit}"
     criterion = spec.loss_criterion

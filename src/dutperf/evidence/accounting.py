@@ -275,18 +275,58 @@ def _queries(trial: Json) -> Iterator[str]:
     if replies["valid"] != frames["received"] + frames["duplicate"]:
         yield f"{replies['valid']} valid answers are not those that were received"
     kinds = told["asked_aaaa"], told["asked_a"]
-    unsent = sum(kind["names"] + kind["again"] - kind["answered"] for kind in kinds)
+    unsent = sum(
+        kind["names"] + kind["again"] + kind["cached"] - kind["answered"]
+        for kind in kinds
+    )
     if unsent != told["not_sent"]:
         yield f"{unsent} questions have no answer, and {told['not_sent']} were not sent"
-    if max(kind["names"] for kind in kinds) > frames["sent"]:
+    own, without, cached = names_of(asked, frames["sent"])
+    if max(kind["names"] for kind in kinds) > own:
         yield "the authority was asked for more names than there are"
+    if told["valid_cached"] > replies["valid"] or (told["valid_cached"] and not cached):
+        yield "more answers were about cached names than there were"
     if verdict(trial) != "pass":
         return
     if replies["valid"] != sum(replies.values()) or told["not_sent"]:
         yield "it passed, and not all of its answers were valid"
-    without = frames["sent"] - frames["sent"] * asked["aaaa_percent"] // 100
-    if told["asked_aaaa"]["names"] != frames["sent"] or kinds[1]["names"] < without:
+    if any(kind["cached"] for kind in kinds):
+        yield "it passed, and the authority was asked for cached names"
+    if asked["fills"]:
+        return
+    if kinds[0]["names"] != own or kinds[1]["names"] < without:
         yield "it passed, and the authority was not asked for each name"
+
+
+_PERIOD = 10_000
+
+
+def names_of(asked: Json, queries: int) -> tuple[int, int, int]:
+    """Of so many queries those about names of their own, without an AAAA, and cached.
+
+    Those without an AAAA are of the first. Both shares are exact in each 10,000.
+    """
+    percent = asked["aaaa_percent"]
+    cached_percent = (asked["cached"] or {"percent": 0})["percent"]
+
+    def counted(until: int) -> tuple[int, int, int]:
+        own = [
+            place % 100
+            for place in range(until)
+            if not _is_of(cached_percent, (place % 100 + place // 100) % 100)
+        ]
+        without = sum(not _is_of(percent, place) for place in own)
+        return len(own), without, until - len(own)
+
+    full, rest = divmod(queries, _PERIOD)
+    each = zip(counted(_PERIOD if full else 0), counted(rest), strict=True)
+    own, without, cached = (full * whole + part for whole, part in each)
+    return own, without, cached
+
+
+def _is_of(percent: int, place: int) -> bool:
+    """Whether one of a hundred is of those."""
+    return (place + 1) * percent // 100 > place * percent // 100
 
 
 # --- verdicts

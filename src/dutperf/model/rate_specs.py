@@ -438,6 +438,7 @@ def _check_server(text: str) -> str:
         raise ValueError(f"must be an IPv6 address, not {text[:60]!r}") from None
 
 
+_Share = Annotated[int, Field(ge=0, le=100)]
 _PREFIX_BITS = 96
 _QUERY_MS = 1000
 _QUERY_SIZES = {110}
@@ -488,10 +489,19 @@ class Dns64Spec(RateSearchKeys):
         description="queries that are answered later count as lost; in milliseconds; "
         "RFC 8219 9.2: at most 1,000",
     )
-    aaaa_percent: Annotated[int, Field(ge=0, le=100)] = Field(
-        default=0,
+    aaaa_percent: OneOrMore[_Share] = Field(
+        default=[0],
         description="of each hundred names so many have an AAAA of their own (RFC "
-        "8219 9.2: first 0)",
+        "8219 9.2: first 0); several: a test case of each",
+    )
+    cached_percent: OneOrMore[_Share] = Field(
+        default=[0],
+        description="of each hundred queries so many ask for names that the device has "
+        "cached, likewise",
+    )
+    cached_names: Annotated[int, Field(ge=1000, le=1_000_000, multiple_of=100)] = Field(
+        default=10_000,
+        description="how many names are cached, for those queries",
     )
     prefix: Annotated[str, AfterValidator(_check_prefix)] = Field(
         default="64:ff9b::/96",
@@ -501,6 +511,11 @@ class Dns64Spec(RateSearchKeys):
         default=None,
         description="the device's address, that is asked; default: the gateway's",
     )
+
+    @field_validator("aaaa_percent", "cached_percent")
+    @classmethod
+    def _shares_once(cls, values: list[int]) -> list[int]:
+        return distinct(values)
 
     @property
     def loss_criterion(self) -> LossCriterion:
@@ -514,7 +529,19 @@ class Dns64Spec(RateSearchKeys):
     def dns(self) -> Dns:
         """What the engine is told."""
         prefix = str(IPv6Network(self.prefix).network_address)
-        return Dns(names=0, aaaa_percent=self.aaaa_percent, prefix=prefix)
+        return Dns(names=0, aaaa_percent=self.aaaa_percent[0], prefix=prefix)
+
+    @property
+    def shares(self) -> list[tuple[int, int]]:
+        """Cached and with an AAAA, of each test case.
+
+        Of names that are all cached it does not matter what they have (RFC 8219 9.2).
+        """
+        return [
+            (cached, aaaa)
+            for cached in self.cached_percent
+            for aaaa in self.aaaa_percent[: 1 if cached == 100 else None]
+        ]
 
     @model_validator(mode="after")
     def _one_sided(self) -> Self:

@@ -79,9 +79,11 @@ def cell_parameters(cell: Cell, limit: MaxRate) -> Parameters:
     """The cell's settings, and of a search or curve the rate that 100 % stands for."""
     spec = cell.spec
     unset = {key for key in _UNSAID if not getattr(spec, key, None)}
-    settings: Parameters = spec.model_dump(
-        exclude=_TOLD_OTHERWISE | unset, exclude_none=True
-    )
+    given = spec.model_dump(exclude=_TOLD_OTHERWISE | unset, exclude_none=True)
+    settings: Parameters = {
+        key: value[0] if isinstance(value, list) else value  # a cell has one of each
+        for key, value in given.items()
+    }
     settings |= {
         "ip": cell.ip,
         "direction": cell.direction,

@@ -1,31 +1,190 @@
 """How fast a DNS64 server resolves (RFC 8219 9.2), by the search of the throughput.
 
 A trial's frames are queries, each about a name of its own, which nobody has asked for
-before; it passes if each is answered in time by the AAAA that its name has to have. The
-tester is the authority, too, so it tells what the server asked for.
+before, or, of a share, about one that the server has in its cache. It passes if each is
+answered in time by the AAAA that its name has to have. The tester is the authority,
+too, so it tells what the server asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from dutperf.charts.cells import CellView
 from dutperf.charts.text import whole
+from dutperf.model.cell import Cell
+from dutperf.model.rate_specs import Dns64Spec
+from dutperf.procedures.events import OnEvent
+from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.method import Method, OnStreams
 from dutperf.procedures.throughput import measure_throughput
-from dutperf.procedures.trials import best_and_next
+from dutperf.procedures.trials import ATTEMPTS, Ask, Shape, Trials, best_and_next
 from dutperf.protocol.result_messages import DnsResult
+from dutperf.protocol.trial_messages import CachedNames, TrialRequest
+from dutperf.results.model import CellResult
+from dutperf.results.rate_results import SpreadFigure
 from dutperf.results.trial_record import TrialRecord
+from dutperf.search import attempted
 from dutperf.tables.subject import Subject
-from dutperf.tables.table_model import Column, Columns, Table, count, heads, rows
+from dutperf.tables.table_model import (
+    Column,
+    Columns,
+    Entry,
+    Row,
+    Table,
+    count,
+    heads,
+    rows,
+)
+
+_FILLING_FPS = 1000
+
+
+class _WithCache:
+    """Trials, before which the device is asked for names that are to be in its cache.
+
+    Before the first, and after each that says that some were not there: a cache forgets
+    what is old, and a lab that is made anew has none. They are those of one more trial,
+    at a rate that any server stands.
+    """
+
+    def __init__(self, runner: Trials, cell: Cell, limit: MaxRate) -> None:
+        self._runner = runner
+        self._cell = cell
+        self._spec = cell.spec_of(Dns64Spec)
+        self._rate_fps = min(_FILLING_FPS, limit.rate_fps)
+        self._cached: CachedNames | None = None
+
+    @property
+    def on_event(self) -> OnEvent:
+        return self._runner.on_event
+
+    @property
+    def finished(self) -> int:
+        return self._runner.finished
+
+    def run(self, ask: Ask) -> TrialRecord:
+        """See ``Trials.run``."""
+        if self._cached is None:
+            self._cached = self._filled(ask.repeat)
+        record = self._runner.run(replace(ask, shape=_asking(cached=self._cached)))
+        if any(r.code == "answers_not_cached" for r in record.result.verdict.reasons):
+            self._cached = None
+        return record
+
+    def _filled(self, repeat: int) -> CachedNames:
+        """What it is asked for: of the last attempt, if none gets all answers."""
+        count = self._spec.cached_names
+        ask = Ask(
+            self._cell,
+            self._rate_fps,
+            repeat=repeat,
+            duration_s=(count + 0.5) / self._rate_fps,
+            shape=_asking(fills=True),
+            role="cache",
+        )
+        trials = (self._runner.run(ask) for _ in range(ATTEMPTS))
+        last = attempted(trials, _is_not_whole)[-1]
+        asked = last.request.dns
+        return CachedNames(
+            names=asked.names if asked else 0,
+            count=count,
+            percent=self._spec.cached_percent[0],
+        )
+
+
+def _asking(**keys: object) -> Shape:
+    def shaped(request: TrialRequest) -> TrialRequest:
+        dns = request.dns and request.dns.model_copy(update=dict(keys))
+        return request.model_copy(update={"dns": dns})
+
+    return shaped
+
+
+def _is_not_whole(tried: Sequence[TrialRecord]) -> bool:
+    return tried[-1].result.verdict.kind != "pass"
+
+
+def measure_dns64(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
+    """The search of the throughput, of queries.
+
+    Raises:
+        EngineError, SetupError: see ``Trials.run``.
+    """
+    if cell.spec_of(Dns64Spec).cached_percent[0]:
+        runner = _WithCache(runner, cell, limit)
+    return measure_throughput(runner, cell, limit)
 
 
 def _meaning(cell: CellView) -> str:
-    dns = cell.spec.dns if cell.spec else None
-    if dns is None:
+    if not isinstance(cell.spec, Dns64Spec):
         return ""
-    share = f"{dns.aaaa_percent} % of them with" if dns.aaaa_percent else "without"
-    return f"Each query about another name, {share} an AAAA; none cached"
+    cached, aaaa = cell.spec.shares[0]
+    have = f"{aaaa} % of them with" if aaaa else "without"
+    if not cached:
+        return f"Each query about another name, {have} an AAAA; none cached"
+    names = whole(cell.spec.cached_names)
+    return f"{cached} % of the queries about {names} cached names; {have} an AAAA"
+
+
+# RFC 8219 9.2: medians and percentiles over both shares.
+
+
+def share_table(cells: Sequence[Subject]) -> Table | None:
+    """A row for each share of cached names, a column for each of those with an AAAA.
+
+    None: there are no two shares of either.
+    """
+    found: dict[tuple[str, str], dict[tuple[int, int], Subject]] = {}
+    for cell in cells:
+        if isinstance(cell.spec, Dns64Spec):
+            own = found.setdefault((cell.versions + cell.at, cell.judged), {})
+            own[cell.spec.shares[0]] = cell
+    several = {key: of for key, of in found.items() if len(of) > 1}
+    if not several:
+        return None
+    shares = sorted({aaaa for of in several.values() for _, aaaa in of})
+    columns = (
+        Column("clients and authority", "IP versions, and the testbed.", words=True),
+        Column("cached", "Queries about names that the server had.", "% of queries"),
+        Column("figure", "Of the repeats.", words=True),
+        *(
+            Column(f"{aaaa} % with an AAAA", "Of all names.", "queries/s")
+            for aaaa in shares
+        ),
+    )
+    lines = [
+        Row("", (" ".join(filter(None, key)), str(cached), name, *entries))
+        for key, of in several.items()
+        for cached in sorted({cached for cached, _ in of})
+        for name, entries in _figures([of.get((cached, aaaa)) for aaaa in shares])
+    ]
+    return Table(
+        key="shares",
+        title="Queries by cached names and by names with an AAAA (RFC 8219 9.2)",
+        columns=columns,
+        rows=tuple(lines),
+        notes=("of names that are all cached it does not matter what they have",)
+        if any(cached == 100 for of in several.values() for cached, _ in of)
+        else (),
+    )
+
+
+_OF_REPEATS: Mapping[str, SpreadFigure] = {
+    "1st %ile": "percentile_1",
+    "99th %ile": "percentile_99",
+}
+
+
+def _figures(
+    of_share: Sequence[Subject | None],
+) -> Iterator[tuple[str, list[Entry]]]:
+    """The median of each; where there are repeats, their percentiles."""
+    yield "median", [cell.figure if cell else "" for cell in of_share]
+    if any(cell and cell.several for cell in of_share):
+        for name, of in _OF_REPEATS.items():
+            yield name, [cell.of_spread(of) if cell else "" for cell in of_share]
 
 
 _Told = tuple[TrialRecord, DnsResult]
@@ -55,6 +214,10 @@ _COLUMNS: Columns[_Told] = (
         Column("answered", "Validly, in time or not.", tone="strong"),
         lambda line: count(line[0].result.directions[0].streams[0].received),
     ),
+    (
+        Column("from its cache", "Of names that it had."),
+        lambda line: count(line[1].valid_cached),
+    ),
     (Column("other answers", "And what they were.", words=True), _wrong),
     (
         Column("AAAA asked for", "Of the authority: names."),
@@ -82,4 +245,4 @@ def _tables(cell: Subject) -> Iterator[Table]:
     )
 
 
-METHOD = Method("dns64", OnStreams(measure_throughput), _meaning, tables=_tables)
+METHOD = Method("dns64", OnStreams(measure_dns64), _meaning, tables=_tables)

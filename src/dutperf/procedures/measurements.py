@@ -78,6 +78,7 @@ def tables(
     beside = [
         media_table(cells),
         transport_table(cells),
+        dns64.share_table(cells),
         phase_table(cells),
         passport_table(cells),
     ]

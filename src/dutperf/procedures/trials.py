@@ -42,6 +42,7 @@ _NOT_THE_RATE = {
     "not_translated",
     "renumbered",
     "connections_expired",
+    "answers_not_cached",
 }
 _STALLS = {"sender_lag", "sender_burst", "sender_behind", "receiver_lag"}
 _PASSING = {*_STALLS, "device_cpu_taken"}

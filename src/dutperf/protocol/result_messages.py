@@ -52,6 +52,7 @@ ReasonCode = Literal[
     "queries_refused",
     "answers_wrong",
     "answers_cached",
+    "answers_not_cached",
     # Said by the plan about a trial that the testbed's hooks spoilt:
     "hook_failed",
     # ... and about one in which others had the CPU of a lab's device:
@@ -540,13 +541,17 @@ class DnsAsked(Message):
 
     names: Count = Field(description="each once")
     again: Count
-    answered: Count = Field(description="of both")
+    cached: Count = Field(description="of names that were to be in the server's cache")
+    answered: Count = Field(description="of all")
 
 
 class DnsResult(Message):
     """What became of a trial's queries (RFC 8219 9.2)."""
 
     replies: DnsReplies
+    valid_cached: Count = Field(
+        description="of the valid ones, about names that were to be in its cache"
+    )
     unknown_replies: Count = Field(description="about no name of the trial")
     damaged_replies: Count = Field(description="whose checksums did not hold")
     asked_aaaa: DnsAsked

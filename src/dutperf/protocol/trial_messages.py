@@ -227,6 +227,22 @@ class TcpData(Message):
     translated: bool = Field(default=False, description="as of tcp")
 
 
+class CachedNames(Message):
+    """Names that the server has in its cache; some of the queries ask for them.
+
+    They are those of another trial; each is asked for again and again, in their order.
+    """
+
+    names: Annotated[int, Field(ge=0, le=65535)] = Field(description="in all of them")
+    count: Annotated[int, Field(ge=1, le=2**30)] = Field(
+        description="how many there are: at least a 65,536th of the queries"
+    )
+    percent: Annotated[int, Field(ge=1, le=100)] = Field(
+        description="of each hundred queries so many; it does not depend on which "
+        "names have an AAAA"
+    )
+
+
 class Dns(Message):
     """The trial's frames are queries to a DNS64 server (RFC 8219 9).
 
@@ -245,6 +261,14 @@ class Dns(Message):
     prefix: str = Field(
         description="IPv6 address whose last 32 bits are 0: what the device puts "
         "before an A (RFC 6052)"
+    )
+    fills: bool = Field(
+        default=False,
+        description="the server may have names of the trial in its cache: it is asked "
+        "so that it has them for others",
+    )
+    cached: CachedNames | None = Field(
+        default=None, description="null: each query asks for another name"
     )
 
 

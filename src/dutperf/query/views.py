@@ -131,7 +131,7 @@ TRIALS = View(
     repeat BIGINT: Of the test case, from 1.
     attempt BIGINT: 2 and up: an invalid trial run again.
     role VARCHAR: trial: the test case's own; others prepare or check: first_frames,
-        probe, phase1, validation, damage.
+        probe, phase1, validation, damage, cache.
     started_at TIMESTAMP: UTC.
     load_fps BIGINT: What each direction was asked to send, frames/s.
     duration_s DOUBLE: How long frames were sent.

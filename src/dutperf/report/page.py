@@ -183,6 +183,7 @@ _PARTS = (
     ("delays", "Delays"),
     ("connections", "Connections"),
     ("transports", "UDP and TCP"),
+    ("shares", "Shares of queries"),
     ("phases", "Phase 1"),
     ("scalability", "Scalability"),
     ("searches", "Searches"),

@@ -14,7 +14,9 @@ from dutperf.results.units import Stored
 
 StreamName = Literal["foreground", "background"]
 
-TrialRole = Literal["trial", "first_frames", "probe", "phase1", "validation", "damage"]
+TrialRole = Literal[
+    "trial", "first_frames", "probe", "phase1", "validation", "damage", "cache"
+]
 
 HookMoment = Literal[
     "before_campaign",
@@ -132,8 +134,9 @@ class TrialRecord(Stored):
         "what the tester's ports can offer: to a MAC address that nobody has, so its "
         "verdict says nothing; of stateful tests: phase1 opens connections for the "
         "trial that follows, validation tells which were left after it; damage: of the "
-        "second search, for which damaged frames count as received; none of these is "
-        "one of the test case's trials itself",
+        "second search, for which damaged frames count as received; cache: asks a DNS "
+        "server for what is to be in its cache; none of these is one of the test "
+        "case's trials itself",
     )
     device_cpu: DeviceCpu | None = Field(
         default=None,

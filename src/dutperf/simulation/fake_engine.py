@@ -58,7 +58,7 @@ from dutperf.protocol.result_messages import (
 )
 from dutperf.protocol.stream_messages import GENERATOR, DirectionRequest
 from dutperf.protocol.stream_parts import Learn, TableResult
-from dutperf.protocol.trial_messages import TrialProgress, TrialRequest
+from dutperf.protocol.trial_messages import Dns, TrialProgress, TrialRequest
 from dutperf.simulation.loads_over_time import (
     Arrivals,
     Schedule,
@@ -655,6 +655,32 @@ def _connections(
     )
 
 
+def _names(dns: Dns, queries: int) -> tuple[int, int]:
+    """How many are asked for that are in no cache, and have no AAAA."""
+    percent = dns.cached.percent if dns.cached else 0
+    full, rest = divmod(queries, len(_PLACES))
+
+    def asked(place: tuple[int, int]) -> bool:
+        return not _is_of(percent, sum(place) % 100)
+
+    def is_without(place: tuple[int, int]) -> bool:
+        return asked(place) and not _is_of(dns.aaaa_percent, place[0])
+
+    own, without = (
+        full * sum(map(of, _PLACES)) + sum(map(of, _PLACES[:rest]))
+        for of in (asked, is_without)
+    )
+    return own, without
+
+
+_PLACES = [(query % 100, query // 100) for query in range(10_000)]
+"""Of each ten thousand queries as of the first."""
+
+
+def _is_of(percent: int, place: int) -> bool:
+    return (place + 1) * percent // 100 > place * percent // 100
+
+
 def _queries(
     trial: TrialRequest, directions: Sequence[DirectionResult]
 ) -> DnsResult | None:
@@ -662,18 +688,20 @@ def _queries(
     if trial.dns is None:
         return None
     (stream,) = directions[0].streams
-    percent = trial.dns.aaaa_percent
+    own, without = _names(trial.dns, stream.sent)
     nothing = dict.fromkeys(DnsReplies.model_fields, 0)
 
     def asked(names: int) -> DnsAsked:
-        return DnsAsked(names=names, again=0, answered=names)
+        return DnsAsked(names=names, again=0, cached=0, answered=names)
 
+    valid = stream.received + stream.duplicate
     return DnsResult(
-        replies=DnsReplies(**nothing | {"valid": stream.received + stream.duplicate}),
+        replies=DnsReplies(**nothing | {"valid": valid}),
+        valid_cached=min(valid, stream.sent - own),
         unknown_replies=0,
         damaged_replies=0,
-        asked_aaaa=asked(stream.sent),
-        asked_a=asked(stream.sent - stream.sent * percent // 100),
+        asked_aaaa=asked(own),
+        asked_a=asked(without),
         unknown_queries=0,
         damaged_queries=0,
         not_sent=0,

@@ -1,0 +1,133 @@
+"""Queries of DNS64 servers: names in a cache, and the table over both shares."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from planning import Run, campaign, spec, spoilt
+from report_page import Page
+
+from dutperf.catalogue import PROCEDURES
+from dutperf.evidence.accounting import check_trials, names_of
+from dutperf.procedures.dns64 import share_table
+from dutperf.report import write_report
+from dutperf.results import TrialRecord
+from dutperf.simulation.fake_engine import FakeEngine, step
+from dutperf.tables import subjects
+
+CACHED = {
+    "procedure": "dns64",
+    "ip": [6],
+    "resolution": "5%",
+    "cached_percent": 40,
+    "cached_names": 1000,
+    "trial_duration_s": 1,
+}
+
+
+def asked(records: list[TrialRecord]) -> list[tuple[str, int | None, bool]]:
+    """Role, whose names are cached, and whether it fills."""
+    return [
+        (
+            r.role,
+            r.request.dns.cached.names if r.request.dns.cached else None,
+            r.request.dns.fills,
+        )
+        for r in records
+        if r.request.dns and r.role in ("cache", "trial")
+    ]
+
+
+def test_names_are_asked_for_before_they_are_cached(tmp_path: Path) -> None:
+    results = Run(tmp_path / "run", FakeEngine(step(9000)))(campaign(spec(**CACHED)))
+    (cell,) = results.cells
+    assert cell.id == "dns64-ip6-110-forward-cached-40percent"
+    assert cell.verdict == "pass"
+    (role, cached, fills), *others = asked(results.trials)
+    assert (role, cached, fills) == ("cache", None, True)
+    (filled,) = [r for r in results.trials if r.role == "cache"]
+    assert filled.request.dns
+    assert set(others) == {("trial", filled.request.dns.names, False)}
+    # At a rate that any server stands; all of them.
+    assert filled.load_fps == 1000
+    assert filled.result.directions[0].streams[0].sent in (1000, 1001)
+    # In no figure of the cell.
+    assert cell.median is not None
+    assert cell.median > 8000
+
+
+def test_what_was_forgotten_is_asked_for_again(tmp_path: Path) -> None:
+    plain = FakeEngine(step(9000))
+    Run(tmp_path / "plain", plain)(campaign(spec(**CACHED)))
+    third = [n for n, t in enumerate(plain.trials, 1) if t.dns and t.dns.cached][2]
+    engine = FakeEngine(step(9000), troubles=spoilt("answers_not_cached", third))
+    results = Run(tmp_path / "run", engine)(campaign(spec(**CACHED)))
+    (cell,) = results.cells
+    assert cell.verdict == "pass"
+    told = asked(results.trials)
+    roles = [role for role, _, _ in told[:6]]
+    assert roles == ["cache", *["trial"] * 3, "cache", "trial"]
+    assert told[3][1] != told[5][1]
+    again = [r for r in results.trials if r.role == "trial"][3]
+    assert again.attempt == 2
+
+
+def test_both_shares_are_told_in_one_table(tmp_path: Path) -> None:
+    keys = CACHED | {"cached_percent": [0, 100], "aaaa_percent": [0, 20], "repeats": 2}
+    results = Run(tmp_path / "run", FakeEngine(step(9000)))(campaign(spec(**keys)))
+    # Of names that are all cached it does not matter what they have.
+    assert [
+        cell.id.removeprefix("dns64-ip6-110-forward") for cell in results.cells
+    ] == [
+        "",
+        "-aaaa-20percent",
+        "-cached-100percent",
+    ]
+    made = share_table(list(subjects(results)))
+    assert made
+    assert [column.name for column in made.columns] == [
+        *("clients and authority", "cached", "figure"),
+        *("0 % with an AAAA", "20 % with an AAAA"),
+    ]
+    told = [row.entries[1:3] for row in made.rows]
+    figures = ("median", "1st %ile", "99th %ile")
+    assert told == [(share, each) for share in ("0", "100") for each in figures]
+    assert made.rows[3].entries[4] == ""
+    assert "does not matter" in made.notes[0]
+    page = Page(write_report(tmp_path / "run").read_text("utf-8"))
+    assert "20 % with an AAAA" in page.section("shares")
+    assert share_table(list(subjects(results))[:1]) is None
+    assert PROCEDURES["dns64"].unit == "queries/s"
+
+
+def test_names_are_counted_as_one_by_one() -> None:
+    def one_by_one(queries: int, cached: int, aaaa: int) -> tuple[int, int, int]:
+        own = without = 0
+        for query in range(queries):
+            place = (query % 100 + query // 100) % 100
+            if (place + 1) * cached // 100 > place * cached // 100:
+                continue
+            own += 1
+            without += (query + 1) * aaaa // 100 == query * aaaa // 100
+        return own, without, queries - own
+
+    for queries in (0, 1, 99, 5000, 12_345):
+        for cached, aaaa in ((0, 20), (20, 20), (40, 0), (60, 100), (100, 50)):
+            of = {"percent": cached} if cached else None
+            told = names_of({"aaaa_percent": aaaa, "cached": of}, queries)
+            assert told == one_by_one(queries, cached, aaaa)
+
+
+def test_verify_holds_the_authoritys_count_against_the_shares(tmp_path: Path) -> None:
+    results = Run(tmp_path / "run", FakeEngine(step(9000)))(campaign(spec(**CACHED)))
+    trials = [r.model_dump(mode="json") for r in results.trials]
+    assert list(check_trials(trials)) == []
+    passed = next(
+        t
+        for t in trials
+        if t["role"] == "trial" and t["result"]["verdict"]["kind"] == "pass"
+    )
+    passed["result"]["dns"]["asked_a"] |= {"cached": 1}
+    passed["result"]["dns"]["asked_a"]["answered"] += 1
+    (found,) = check_trials(trials)
+    assert found.endswith("it passed, and the authority was asked for cached names")
