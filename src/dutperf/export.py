@@ -429,7 +429,9 @@ def tables_of(source: Source, keys: Sequence[str] = ()) -> list[Table]:
     Raises:
         InputError: the run has no such table, or none at all.
     """
-    found = {t.key: t for t in tables(cells_of(source), source.scalability)}
+    found = {
+        t.key: t for t in tables(cells_of(source), source.scalability, source.sweeps)
+    }
     if not found:
         raise InputError(f"{source.name}: there is no result yet")
     missing = [key for key in keys if key not in found]

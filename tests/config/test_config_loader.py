@@ -316,7 +316,7 @@ def test_a_testbed_that_a_campaign_names_wrongly_is_shown_with_both_places(
             "[4]\n    load_percent: [50]",
             "6: procedures[0].load_percent: unknown key: it is of frame-loss",
         ),
-        ("[4]", "[4]\n    seed: 5", "procedures[0].seed: unknown key; known here"),
+        ("[4]", "[4]\n    colour: 5", "procedures[0].colour: unknown key; known here"),
         ("5%", "0", "6: procedures[0].resolution: must be above 0"),
         ("5%", "0.000%", "6: procedures[0].resolution: must be above 0"),
         ("5%", "100%", "6: procedures[0].resolution: must be below 100%"),

@@ -36,5 +36,5 @@ def test_a_campaign_is_run_and_told_of(path: Path) -> None:
 def test_every_paper_is_listed() -> None:
     listed = (PAPERS / "README.md").read_text()
     numbers = [path.name for path in PAPERS.iterdir() if path.is_dir()]
-    assert len(numbers) == 5
+    assert len(numbers) == 6
     assert all(f"[{number}]({number}/README.md)" in listed for number in numbers)

@@ -55,6 +55,7 @@ WHY_NOT: Mapping[str, str] = {
     "are of are compared with the journal",
     "points": "the share of 100 % that a load was asked as is a setting; the load is "
     "derived",
+    "queues": "what hooks printed is no figure of the tester's",
     "derived": "the throughput that corrects a buffer time is of a cell that is not in "
     "this run",
     "media": "the medium's speed is in environment.json, which is missing or does not "
@@ -99,6 +100,14 @@ def compare_scalability(
 ) -> None:
     """Add the rows of the overload scalability (RFC 8219 10.2) to ``found``."""
     _compare(stored, derived, "scalability", "load", found)
+
+
+def compare_sweep(stored: Json, derived: Json, found: Compared) -> None:
+    """Add what is derived of a sweep to ``found``."""
+    known = {key: stored[key] for key in derived}
+    keys = ("number", "value")
+    known["points"] = [{key: p[key] for key in keys} for p in stored["points"]]
+    _compare(known, derived, f"sweep {stored['series']}", "sweep", found)
 
 
 class _Unknown:

@@ -1,4 +1,4 @@
-"""Overload scalability (RFC 8219 10.2): each value beside that of one flow."""
+"""Over a number: flows (RFC 8219 10.2) beside one; of a sweep up to its knee."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def derived_scalability(
         trials: those of each cell, by its id.
     """
     rows: dict[tuple[str, str, str], list[_Of]] = {}
-    of_flows = [cell for cell in cells if cell.get("series") is not None]
+    of_flows = [cell for cell in cells if "flows" in cell["parameters"]]
     nameless = []
     for cell in of_flows:
         values = list(_values(cell, derived[cell["id"]]))
@@ -163,3 +163,51 @@ def _rate(cell: Json, told: Json, trials: Sequence[Json]) -> Json:
         case _:
             sent = records.of_role(trials)
             return {"rate_fps": sent[-1]["load_fps"]} if sent else {}
+
+
+def derived_sweep(stored: Json, derived: Mapping[str, Json]) -> Json:
+    """The values of one sweep, and its knee: each suffix of them is looked at.
+
+    How far a value is known is taken as it is stored.
+    """
+    points = [
+        {"number": each["number"], "value": _known_value(derived[each["cell"]])}
+        for each in stored["points"]
+    ]
+    known = [each for each in stored["points"] if each["value"] is not None]
+    told = {"points": points, "plateau": None, "knee": None}
+    told |= {"knee_above": None, "knee_until": None}
+    top = sorted(each["value"] for each in known[-3:])
+    part = stored["within_percent"] / 100
+    is_open = any(each["high"] is None for each in known[-3:])
+    if len(known) < 4 or is_open or not top[1] > 0:
+        return told
+    least, most = top[1] - part * top[1], top[1] + part * top[1]
+    if top[0] < least or top[2] > most:
+        return told
+    told["plateau"] = top[1]
+    near = [least <= each["value"] <= most for each in known]
+    begin = min(n for n in range(len(known)) if all(near[n:]))
+    if begin == 0:
+        return told
+    rises = known[0]["value"] < top[1]
+    end = len(known) - 3
+    for n in range(end, begin - 1, -1):
+        low, high = known[n]["low"], known[n]["high"]
+        sure = low >= least if rises else high is not None and high <= most
+        if n < len(known) - 3 and not sure:
+            break
+        end = n
+    off = [
+        each["number"]
+        for each in known[:begin]
+        if each["low"] > most or (each["high"] is not None and each["high"] < least)
+    ]
+    told["knee"], told["knee_until"] = known[begin]["number"], known[end]["number"]
+    told["knee_above"] = off[-1] if off else None
+    return told
+
+
+def _known_value(told: Json) -> float | None:
+    value: float | None = told["median"]
+    return value if told["verdict"] == "pass" else None

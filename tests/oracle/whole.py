@@ -8,9 +8,14 @@ from typing import Any
 
 from oracle.beside import Source
 from oracle.cells import derived_cell
-from oracle.comparison import Compared, compare_cell, compare_scalability
+from oracle.comparison import (
+    Compared,
+    compare_cell,
+    compare_scalability,
+    compare_sweep,
+)
 from oracle.records import by_cell
-from oracle.scalability import derived_scalability
+from oracle.scalability import derived_scalability, derived_sweep
 
 Json = dict[str, Any]
 _REMAIN = "connections_remain"
@@ -41,6 +46,8 @@ def compared_run(directory: Path) -> Compared:
     if "scalability" in results:
         rows = derived_scalability(results["cells"], done, of_cell)
         compare_scalability(results["scalability"], rows, found)
+    for sweep in results.get("sweeps", []):
+        compare_sweep(sweep, derived_sweep(sweep, done), found)
     return found
 
 

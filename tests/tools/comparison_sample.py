@@ -169,6 +169,7 @@ def _source(cells: Sequence[CellResult], second: int) -> Source:
         failures=(),
         cells=tuple(cells),
         scalability=(),
+        sweeps=(),
         trials=(),
         campaign=StoredCampaign({}, ""),
     )

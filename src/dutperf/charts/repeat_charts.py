@@ -1,8 +1,10 @@
-"""All repeats of a cell side by side, and one value over numbers of flows."""
+"""All repeats of a cell side by side; one value over flows, or over what is swept."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from dutperf.charts.cells import CellView
 from dutperf.charts.chart import (
@@ -27,9 +29,11 @@ from dutperf.results import (
     Measure,
     Scalability,
     ScalabilityPoint,
+    SweepResult,
+    SweptPoint,
     ValueGroup,
 )
-from dutperf.tables.scalability_tables import Growth
+from dutperf.tables.scalability_tables import KEYS, Growth, Swept
 from dutperf.tables.table_model import delay
 
 _FEW = 3
@@ -380,3 +384,195 @@ def _bars(
             "width": 5,
         }
     }
+
+
+# Sweeps: the value over the number, with what it lies in; the knee's interval is shaded
+# and the plateau a line. Below, on the same axis, a row for each CPU or queue of the
+# device: the darker, the more of the frames it took. The page's plotly has no heat map,
+# so its fields are shapes, with a mark in each that tells the share.
+
+
+def sweep_charts(found: Sequence[Swept]) -> list[tuple[Swept, Chart | None]]:
+    """Each with its chart, which is None where fewer than two results have a value."""
+    return [(each, _sweep_chart(n, each)) for n, each in enumerate(found, 1)]
+
+
+def _sweep_chart(number: int, swept: Swept) -> Chart | None:
+    of = swept.result
+    points = [point for point in of.points if point.value is not None]
+    if len(points) < _FEW - 1:
+        return None
+    words = f"{of.name} over {KEYS[of.key]}: {swept.sentence}"
+    figure = layout(
+        KEYS[of.key],
+        _sweep_axis(of),
+        {
+            "type": "log",
+            "tickvals": _apart([point.number for point in of.points]),
+            "tickformat": ",d",
+        },
+        {"rangemode": "tozero", "nticks": 6}
+        | ({"tickformat": ",d"} if of.unit not in ("ns", "percent") else {}),
+    )
+    figure["showlegend"] = False
+    figure["shapes"] = _knee_marks(of)
+    data = [_swept_values(of, points)]
+    if any(point.queues for point in points):
+        data.append(_shares(figure, of))
+    return Chart(f"sweep-{number}", words, data, figure)
+
+
+def _sweep_axis(of: SweepResult) -> str:
+    unit = _UNITS.get(of.unit, of.unit)
+    return ", ".join(part for part in (of.name, unit or of.unit) if part)
+
+
+def _swept_values(of: SweepResult, points: Sequence[SweptPoint]) -> Trace:
+    values = [point.value or 0.0 for point in points]
+    trace = line_trace(0, of.name, [float(p.number) for p in points], [*values])
+    symbols = [BOUND_SYMBOL if point.high is None else "circle" for point in points]
+    trace["marker"]["symbol"] = symbols
+    show = _SHOWN.get(of.unit, whole)
+    ends = [
+        ((p.high or value) - value, value - (value if p.low is None else p.low))
+        for p, value in zip(points, values, strict=True)
+    ]
+    return (
+        trace
+        | {
+            "cliponaxis": False,
+            "error_y": {
+                "type": "data",
+                "symmetric": False,
+                "array": [max(0.0, up) for up, _ in ends],
+                "arrayminus": [max(0.0, down) for _, down in ends],
+                "color": trace["line"]["color"],
+                "thickness": 1.5,
+                "width": 5,
+            },
+            "hovertext": [
+                f"{point.number:,}: {show(value)}"
+                + (" at least" if point.high is None else "")
+                for point, value in zip(points, values, strict=True)
+            ],
+            "hovertemplate": "%{hovertext}" + HOVER_END,
+        }
+        | numbers(of.name, KEYS[of.key], _sweep_axis(of))
+    )
+
+
+def _knee_marks(of: SweepResult) -> list[Figure]:
+    """On a logarithmic axis, too, ends of a shape are the numbers themselves."""
+    marks: list[Figure] = []
+    if of.knee is not None and of.knee_until is not None:
+        first = of.knee_above or of.points[0].number
+        marks.append(
+            {
+                "type": "rect",
+                "layer": "below",
+                "x0": first,
+                "x1": of.knee_until,
+                "yref": "paper",
+                "y0": 0,
+                "y1": 1,
+                "fillcolor": "var(--series-1-soft)",
+                "line": {"width": 0},
+            }
+        )
+    if of.plateau is not None:
+        across = {"type": "line", "layer": "below", "xref": "paper", "x0": 0, "x1": 1}
+        line = {"width": 1, "color": "var(--muted)", "dash": "dot"}
+        marks.append(across | {"y0": of.plateau, "y1": of.plateau, "line": line})
+    return marks
+
+
+def _apart(numbers: Sequence[int]) -> list[int]:
+    """Those that leave room for each other on a logarithmic axis."""
+    kept: list[int] = []
+    least = (numbers[-1] / numbers[0]) ** (1 / _TICKS)
+    for number in numbers:
+        if not kept or number >= kept[-1] * least:
+            kept.append(number)
+    return kept
+
+
+_SHARE = "share of the frames that it took, %"
+_RATE_FOOT = 0.1
+"""Of the room for the values, between them and the queues."""
+
+
+def _shares(figure: Figure, of: SweepResult) -> Trace:
+    """The marks of all fields; the fields and their axis are added to ``figure``."""
+    names = sorted({q.queue for p in of.points for q in p.queues}, key=_by_number)
+    told = [point for point in of.points if point.queues]
+    fields = [
+        (point.number, names.index(each.queue), each.frames / total)
+        for point in told
+        for total in [sum(each.frames for each in point.queues) or 1]
+        for each in point.queues
+    ]
+    rows_px = _ROW_PX * len(names)
+    foot = rows_px / (figure["height"] + rows_px)
+    figure["height"] += rows_px
+    figure["yaxis"]["domain"] = [foot + _RATE_FOOT * (1 - foot), 1]
+    figure["yaxis2"] = {
+        "domain": [0, foot],
+        "range": [len(names) - 0.5, -0.5],
+        "tickvals": list(range(len(names))),
+        "ticktext": names,
+        "ticks": "",
+    }
+    figure["xaxis"]["anchor"] = "y2"
+    for mark in figure["shapes"]:
+        if mark.get("yref") == "paper":
+            mark["y0"] = foot + _RATE_FOOT * (1 - foot)
+    most = max(share for _, _, share in fields)
+    ends = _ends([point.number for point in told])
+    figure["shapes"] += [
+        {
+            "type": "rect",
+            "layer": "below",
+            "x0": ends[number][0],
+            "x1": ends[number][1],
+            "yref": "y2",
+            "y0": row - 0.45,
+            "y1": row + 0.45,
+            "fillcolor": "var(--series-1)",
+            "opacity": round(share / most, 3),
+            "line": {"width": 0},
+        }
+        for number, row, share in fields
+    ]
+    return {
+        "type": "scatter",
+        "mode": "markers",
+        "yaxis": "y2",
+        "x": [number for number, _, _ in fields],
+        "y": [row for _, row, _ in fields],
+        "marker": {"size": 12, "opacity": 0},
+        "hovertext": [
+            f"{number:,}, {names[row]}: {100 * share:.3g} %"
+            for number, row, share in fields
+        ],
+        "hovertemplate": "%{hovertext}" + HOVER_END,
+        **numbers(
+            "queues",
+            f"{KEYS[of.key]}, by queue: {', '.join(names)}",
+            _SHARE,
+            ys=[round(100 * share, 3) for _, _, share in fields],
+        ),
+    }
+
+
+def _by_number(name: str) -> tuple[str, int]:
+    words, _, number = name.rpartition(" ")
+    return words, int(number)
+
+
+def _ends(known: Sequence[int]) -> dict[int, tuple[float, float]]:
+    """Of the fields, half-way to the neighbours; the outer ones as wide inwards."""
+    between = [math.sqrt(a * b) for a, b in pairwise(known)] or [2.0 * known[0]]
+    first = known[0] ** 2 / between[0]
+    last = known[-1] ** 2 / between[-1] if len(known) > 1 else between[0]
+    borders = [first, *between[: len(known) - 1], last]
+    return dict(zip(known, pairwise(borders), strict=True))

@@ -258,6 +258,23 @@ def show_plan(campaign: Campaign, *, as_json: bool) -> None:
             console.out(f"{kind} {at.name}: {_effort(here)}", highlight=False)
         console.print(_table(here))
     console.out(f"{_effort(found)}; {ASSUMPTION}", highlight=False)
+    if more := _most_added(cells):
+        told = _counted(more, "more test case")
+        console.out(f"sweeps may add up to {told}", highlight=False)
+
+
+def _most_added(cells: Sequence[Cell]) -> int:
+    """How many test cases sweeps may add to ``cells``."""
+    sweeps = {
+        (
+            cell.testbed,
+            cell.series,
+            sweep.key == "frame_size" or str(cell.frame_sizes),
+        ): (sweep.refine)
+        for cell in cells
+        if (sweep := cell.spec.sweep)
+    }
+    return sum(sweeps.values())
 
 
 def _estimated(cells: Sequence[Cell], virtual: Collection[str]) -> list[CellEstimate]:

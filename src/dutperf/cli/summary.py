@@ -36,6 +36,7 @@ from dutperf.tables import (
     state_word,
     subjects,
 )
+from dutperf.tables.scalability_tables import swept
 
 # Tables on standard output; a narrow terminal leaves out what matters less.
 
@@ -222,6 +223,8 @@ def _say_standards(console: PatientConsole, results: ResultsFile) -> None:
 def _close(console: PatientConsole, results: ResultsFile, report: Path | None) -> None:
     if found := side_by_side(list(subjects(results))):
         _draw(console, found)
+    for sweep in swept(results.sweeps, list(subjects(results))):
+        _say(console, sweep.sentence)
     for line in closing(
         results.cells,
         not_measured=results.not_measured,
@@ -263,7 +266,7 @@ def _draw(console: PatientConsole, found: SideBySide) -> None:
 
 
 def _tables(results: ResultsFile) -> Iterator[Table]:
-    return tables(list(subjects(results)), results.scalability)
+    return tables(list(subjects(results)), results.scalability, results.sweeps)
 
 
 def _named(results: ResultsFile) -> list[str]:

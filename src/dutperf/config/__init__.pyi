@@ -1,7 +1,7 @@
 from .campaign import Campaign, Preset, filled, with_preset
 from .deviations import deviations
 from .document import located
-from .expansion import PlannedTestbed, expand, resolved, resolved_again
+from .expansion import PlannedTestbed, between, expand, resolved, resolved_again
 from .loader import from_data, json_schemas, load_campaign, load_testbed, spec_from
 from .rate_sources import with_sources
 from .sizes import size_notices
@@ -13,6 +13,7 @@ __all__ = [
     "PlannedTestbed",
     "Preset",
     "Testbed",
+    "between",
     "conformance_of",
     "deviations",
     "expand",

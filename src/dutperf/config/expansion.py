@@ -47,7 +47,7 @@ from dutperf.model.fields import (
     repeated,
 )
 from dutperf.model.frames import IpVersions
-from dutperf.model.procedure_keys import Direction, StreamKeys
+from dutperf.model.procedure_keys import Direction, StreamKeys, Sweep
 from dutperf.model.rate_specs import Dns64Spec, FrameLossSpec, RateSearchKeys
 from dutperf.model.specs import (
     OVERLOAD_PERCENT,
@@ -74,9 +74,14 @@ class Entry:
     at: str
 
     @property
-    def spec(self) -> ProcedureSpec:
-        """The procedure."""
+    def asked(self) -> ProcedureSpec:
+        """The procedure as it was given."""
         return self.campaign.procedures[self.index]
+
+    @property
+    def spec(self) -> ProcedureSpec:
+        """The procedure, the numbers of its sweep listed."""
+        return self.asked.spread
 
     @property
     def ending(self) -> str:
@@ -105,9 +110,9 @@ class Entry:
 
     def _of_profile(self, keys: Keys, profile: Traffic | None) -> Keys:
         """With the number of the profile, if there are several."""
-        if profile is None or keys[0] != "traffic" or len(self.spec.traffic) == 1:
+        if profile is None or keys[0] != "traffic" or len(self.asked.traffic) == 1:
             return keys
-        each = len(self.spec.profiles) // len(self.spec.traffic)
+        each = len(self.spec.profiles) // len(self.asked.traffic)
         number = self.spec.profiles.index(profile) // each
         return ("traffic", number, *keys[1:])
 
@@ -350,6 +355,8 @@ def _cells(entry: Entry) -> Iterator[Cell]:
         if spec.stateful and of.stateful:
             number = {"connections": [of.stateful.connections]}
             own["stateful"] = spec.stateful.model_copy(update=number)
+        if spec.sweep:
+            own["sweep"] = spec.sweep.of(_number(spec.sweep, of))
         cell = Cell(
             id=_name(entry, of),
             testbed=testbed.name,
@@ -409,18 +416,64 @@ def _connections(spec: ProcedureSpec, traffic: Traffic) -> Sequence[Stateful | N
     return spec.stateful.each(traffic.addresses) if spec.stateful else [None]
 
 
+def between(cell: Cell, testbed: Testbed, number: int) -> Cell:
+    """The cell of the same sweep that has another ``number``.
+
+    Raises:
+        CampaignError: it cannot be measured.
+    """
+    assert cell.spec.sweep  # noqa: S101 - it is of one
+    spec = cell.spec.model_copy(update={"sweep": cell.spec.sweep.of(number)})
+    campaign = Campaign.model_construct(
+        name=cell.id, seed=cell.seed, procedures=[spec], testbed=[testbed]
+    )
+    entry = Entry(campaign, 0, testbed, "".join(spec.testbeds))
+    with entry.blamed():
+        (found,) = _cells(entry)
+    return found
+
+
+def _number(sweep: Sweep, of: _Choice) -> int:
+    """What the choice has of what is swept."""
+    traffic = of.traffic
+    match sweep.key:
+        case "addresses":
+            return traffic.addresses.count("left")
+        case "ports":
+            least, most = traffic.ports.source.bounds
+            return most - least + 1
+        case "networks":
+            return traffic.networks.left
+        case "flows":
+            return traffic.flows or 1
+        case "connections":
+            return of.stateful.connections if of.stateful else 1
+        case "frame_size":
+            return of.sizes[0]
+
+
 def _name(entry: Entry, of: _Choice) -> str:
-    size = _size(of) or str(of.sizes[0])
-    parts = _parts(entry.spec, of, size, of.traffic.label)
+    size, label = _size(of) or str(of.sizes[0]), of.traffic.label
+    sweep = entry.spec.sweep
+    if sweep and sweep.is_of_traffic:
+        own = sweep.without(of.traffic).label
+        label = "-".join(filter(None, (own, f"{_number(sweep, of)}{sweep.key}")))
+    parts = _parts(entry.spec, of, size, label)
     return "-".join(parts) + entry.ending
 
 
 def _series(entry: Entry, of: _Choice) -> str | None:
-    """The name without frame size and number of flows (RFC 8219 10)."""
-    if of.traffic.flows is None:
+    """The name without frame size and number of flows (RFC 8219 10), or of a sweep."""
+    sweep, traffic = entry.spec.sweep, of.traffic
+    if traffic.flows is None and sweep is None:
         return None
-    parts = _parts(entry.spec, of, _size(of), of.traffic.series_label)
-    return "-".join(parts) + entry.ending
+    if sweep and sweep.is_of_traffic:
+        traffic = sweep.without(traffic)
+    if sweep and sweep.key == "connections":
+        of = of._replace(stateful=None)
+    parts = _parts(entry.spec, of, _size(of), traffic.series_label)
+    swept = [f"over-{sweep.key}"] if sweep and sweep.key != "flows" else []
+    return "-".join([*parts, *swept]) + entry.ending
 
 
 def _size(of: _Choice) -> str:

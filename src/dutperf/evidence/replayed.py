@@ -76,7 +76,7 @@ def _differences(stored: Json, again: Json) -> Iterator[str]:
         yield from (f"{name}: {line}" for line in differences(made[name], known))
     absent = {cell["id"] for cell in stored.get("not_measured", [])}
     yield from (f"{name} was measured" for name in made if name in absent)
-    for key in ("scalability", "parts"):
+    for key in ("scalability", "sweeps", "parts"):
         whole = len(made) == len(stored["cells"])
         if whole and stored.get(key, []) != again[key]:
             lines = differences({key: again[key]}, {key: stored.get(key, [])})

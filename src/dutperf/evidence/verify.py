@@ -18,13 +18,20 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from dutperf import __version__
-from dutperf.config import Campaign, PlannedTestbed, expand, load_campaign
+from dutperf.config import (
+    Campaign,
+    PlannedTestbed,
+    Testbed,
+    between,
+    expand,
+    load_campaign,
+)
 from dutperf.errors import InputError, SetupError
 from dutperf.evidence.accounting import check_trials, contradictions, of_their_cells
 from dutperf.evidence.pack import (
@@ -318,28 +325,58 @@ def _cells(directory: Path, results: Json, trials: Sequence[Json], plan: Plan) -
     check = Check("campaign", "")
     try:
         campaign = load_campaign(directory / CAMPAIGN, stored=True)
-        cells = expand(campaign, *(each.testbed for each in plan(campaign)))
+        testbeds = [each.testbed for each in plan(campaign)]
+        cells = expand(campaign, *testbeds)
+        added = _added(results, cells, testbeds)
     except InputError as error:
         check.told = "its test cases are those of the campaign"
         _refuses(check, directory, error)
         return check
-    check.told = f"its {len(cells)} test cases are those of the campaign"
-    known = {cell.id: cell for cell in cells}
+    more = f" and {len(added)} that sweeps added" if added else ""
+    check.told = f"its {len(cells)} test cases{more} are those of the campaign"
+    asked = {cell.id: cell for cell in cells}
+    known = asked | added
+    # Of a run that was interrupted in one that was added its replay tells.
+    measured = [] if any(cell.grows for cell in cells) else [t["cell"] for t in trials]
     stored = [cell["id"] for cell in results["cells"]]
     absent = [cell["id"] for cell in results.get("not_measured", [])]
     check.wrong += [f"{name} is there twice" for name in _twice([*stored, *absent])]
     check.wrong += [
         f"{name} is no test case of the campaign"
-        for name in dict.fromkeys([*stored, *absent, *(t["cell"] for t in trials)])
+        for name in dict.fromkeys([*stored, *absent, *measured])
         if name not in known
     ]
     if results["complete"]:
-        missing = [name for name in known if name not in {*stored, *absent}]
+        missing = [name for name in asked if name not in {*stored, *absent}]
         check.wrong += [f"{name} of the campaign has no result" for name in missing]
     for cell in results["cells"]:
         if cell["id"] in known:
             check.wrong += _settings(cell, known[cell["id"]])
     return check
+
+
+def _added(
+    results: Json, cells: Sequence[Cell], testbeds: Sequence[Testbed]
+) -> dict[str, Cell]:
+    """Those that are another number of a sweep, made as the run made them."""
+    asked = {cell.id for cell in cells}
+    sweeps = {(cell.testbed, cell.series): cell for cell in cells if cell.grows}
+    places = {testbed.name: testbed for testbed in testbeds}
+    found: dict[str, Cell] = {}
+    for result in results["cells"]:
+        told = result["cell"]
+        of = sweeps.get((told.get("testbed"), told.get("series")))
+        if result["id"] in asked or of is None:
+            continue
+        with suppress(InputError, LookupError, TypeError, ValueError):
+            cell = between(of, places[of.testbed or ""], _swept(told))
+            found[cell.id] = cell
+    return found
+
+
+def _swept(cell: Json) -> int:
+    (number,) = cell["spec"]["sweep"]["values"]
+    return int(number)
 
 
 def _twice(names: Sequence[str]) -> list[str]:

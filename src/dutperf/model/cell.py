@@ -32,7 +32,7 @@ class Cell(Strict):
     series: str | None = Field(
         default=None,
         description="name of what it has in common with test cases of other frame "
-        "sizes and numbers of flows; none: it has no such number",
+        "sizes and numbers of flows, or of its sweep; none: it has no such number",
     )
     spec: ProcedureSpec
     frame_sizes: list[int]
@@ -97,6 +97,12 @@ class Cell(Strict):
     def phase2(self) -> Stateful | None:
         """The connections that are opened before each of its trials, if any are."""
         return self.stateful if isinstance(self.spec, StreamKeys) else None
+
+    @property
+    def grows(self) -> bool:
+        """Whether its sweep may have further cells, by what is found."""
+        sweep = self.spec.sweep
+        return sweep is not None and sweep.refine > 0
 
     @property
     def imix(self) -> bool:

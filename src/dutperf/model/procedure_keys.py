@@ -7,6 +7,7 @@ ask for in vain: its neutral value is a property here.
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, get_args
 
 from pydantic import (
@@ -30,7 +31,7 @@ from dutperf.model.fields import (
 )
 from dutperf.model.frames import IpVersions, SizeOrAll, standard_range
 from dutperf.model.loads import LossCriterion, RateReference
-from dutperf.model.ports import FlowCount
+from dutperf.model.ports import MOST_FLOWS, DestinationPort, FlowCount
 from dutperf.model.stateful_keys import ConnectionKeys, Phase2Keys
 from dutperf.model.traffic import Traffic
 from dutperf.protocol.trial_messages import (
@@ -58,6 +59,140 @@ class Tagging(NamedTuple):
 
     tags: int
     first_s: float
+
+
+# A sweep: one thing that is another number in each cell, and further cells where the
+# result bends (``procedures.scalability``).
+
+
+SweptKey = Literal[
+    "addresses", "ports", "networks", "flows", "frame_size", "connections"
+]
+_MOST: dict[SweptKey, int] = {
+    "addresses": 65_536,
+    "ports": DestinationPort.MOST,
+    "networks": 256,
+    "flows": MOST_FLOWS,
+}
+"""Of what others limit: frame sizes by the MTU, connections by the ports."""
+_OF_TRAFFIC: tuple[SweptKey, ...] = ("addresses", "ports", "networks")
+_FIRST_SOURCE = 1024
+
+
+class Sweep(Strict):
+    """One number over a range; a cell has its own as the only one of ``values``."""
+
+    key: SweptKey = Field(
+        description="what varies: addresses, ports, networks, flows, frame_size, "
+        "connections; addresses and networks: so many on each side; ports: so many "
+        "source ports, from 1024 on, and so many destination ports, from 1 on, at "
+        "random; the key itself is left out"
+    )
+    min: Annotated[int, Field(ge=1)] = Field(default=1, description="the least")
+    max: Annotated[int, Field(ge=1)] | None = Field(
+        default=None, description="the most"
+    )
+    points: Annotated[int, Field(ge=2, le=100)] = Field(
+        default=9, description="how many from min to max, at even ratios"
+    )
+    values: list[Annotated[int, Field(ge=1)]] = Field(
+        default=[], description="these numbers, instead of min, max and points"
+    )
+    refine: Annotated[int, Field(ge=0, le=50)] = Field(
+        default=4,
+        description="how many more at most, one after the other, where the result "
+        "bends",
+    )
+    within_percent: Annotated[float, Field(gt=0, le=50)] = Field(
+        default=5,
+        description="so near the plateau, the median at the three largest numbers, a "
+        "result is on it",
+    )
+    knee_percent: Annotated[float, Field(gt=0, le=1000)] = Field(
+        default=10,
+        description="the knee is known closely enough, and nothing is added, if the "
+        "ends of its interval are no further apart, in percent of the lower one",
+    )
+
+    @field_validator("values")
+    @classmethod
+    def _listed_once(cls, values: list[int]) -> list[int]:
+        return sorted(distinct(values))
+
+    @model_validator(mode="after")
+    def _one_range(self) -> Self:
+        if self.values and {"min", "max", "points"} & self.model_fields_set:
+            raise ValueError("give values, or min, max and points, not both")
+        if not self.values and self.max is None:
+            raise ValueError("needs max, or values")
+        if self.max is not None and self.max <= self.min:
+            raise KeyedError(("max",), f"must be more than min, {self.min}")
+        most = _MOST.get(self.key)
+        if most and max(self.numbers) > most:
+            keys = ("values",) if self.values else ("max",)
+            raise KeyedError(keys, f"must be at most {most:,}: {self.key}")
+        return self
+
+    @model_serializer(mode="plain")
+    def _as_written(self) -> dict[str, Any]:
+        left_out = {"values"} if not self.values else {"min", "max", "points"}
+        return {key: value for key, value in self if key not in left_out}
+
+    @property
+    def numbers(self) -> list[int]:
+        """All that it begins with, rising."""
+        if self.values or self.max is None:
+            return self.values
+        ratio = math.log(self.max / self.min) / (self.points - 1)
+        found = {round(self.min * math.exp(n * ratio)) for n in range(self.points)}
+        return sorted(found)
+
+    @property
+    def number(self) -> int:
+        """Of a cell: its own."""
+        return self.values[0]
+
+    def words(self, number: int) -> str:
+        """``1 address``, ``4,096 addresses``."""
+        plural = "bytes" if self.key == "frame_size" else self.key
+        one = plural.removesuffix("es" if plural == "addresses" else "s")
+        return f"{number:,} {one if number == 1 else plural}"
+
+    @property
+    def is_of_traffic(self) -> bool:
+        """Whether it varies a key of the profile that the cell's name lacks."""
+        return self.key in _OF_TRAFFIC
+
+    def of(self, number: int) -> Sweep:
+        """The sweep of one cell."""
+        update = {"min": 1, "max": None, "points": 9, "values": [number]}
+        return self.model_copy(update=update)
+
+    def without(self, profile: Traffic) -> Traffic:
+        """``profile`` without the key that varies."""
+        default = Traffic.model_fields[self.key].default
+        return profile.model_copy(update={self.key: default})
+
+    def with_number(self, profile: Traffic, number: int) -> Traffic:
+        """``profile`` with so many of what varies, if that is a key of it."""
+        if not self.is_of_traffic:
+            return profile
+        keys = self.without(profile).model_dump(exclude_none=True)
+        del keys[self.key]
+        return Traffic.model_validate(keys | _swept(self.key, number))
+
+
+def _swept(key: SweptKey, number: int) -> dict[str, Any]:
+    """A key of the traffic profile."""
+    if key == "networks":
+        return {key: number}
+    if key == "addresses":
+        return {key: number} if number > 1 else {}
+    last = _FIRST_SOURCE + number - 1
+    if number == 1:
+        return {key: {"source": f"fixed:{last}", "destination": "fixed:1"}}
+    source, destination = f"random:{_FIRST_SOURCE}-{last}", f"random:1-{number}"
+    return {key: {"source": source, "destination": destination}}
 
 
 class ProcedureKeys(Strict):
@@ -121,6 +256,11 @@ class ProcedureKeys(Strict):
         description="what the frames look like beside their size; several profiles, "
         "each with a name of its own: test cases of each",
     )
+    sweep: Sweep | None = Field(
+        default=None,
+        description="vary one number over a range: a test case for each, and more "
+        "where the result bends (docs/campaigns.md)",
+    )
 
     @field_validator("testbeds", "ip", "frame_size")
     @classmethod
@@ -154,6 +294,65 @@ class ProcedureKeys(Strict):
         if self.frame_size and any(profile.imix for profile in self.traffic):
             raise ValueError("give frame_size or traffic.imix, not both")
         return self
+
+    @model_validator(mode="after")
+    def _sweep_fits(self) -> Self:
+        if self.sweep:
+            self._check_sweep(self.sweep)
+        return self
+
+    def _check_sweep(self, sweep: Sweep) -> None:
+        keys = ("sweep", "key")
+        valued = [each.name for each in PROCEDURES.values() if each.value]
+        if self.procedure not in valued:
+            raise KeyedError(
+                ("sweep",), "is for what has one figure, which is followed over it"
+            )
+        if self.rate_reference and sweep.refine:
+            raise KeyedError(
+                ("sweep", "refine"),
+                "must be 0: a load that is found before is found of no test case that "
+                "is added",
+            )
+        if sweep.is_of_traffic:
+            for profile in self.traffic:
+                alone = [sweep.with_number(profile, n) for n in sweep.values[:1]]
+                if profile.flows or profile not in (sweep.without(profile), *alone):
+                    told = f"traffic.{'flows' if profile.flows else sweep.key}"
+                    raise KeyedError(keys, f"varies it, so leave {told} out")
+            return
+        if sweep.key == "connections":
+            stateful = getattr(self, "stateful", None)
+            given = stateful.connections if stateful else []
+            if given != [max(sweep.numbers)]:
+                raise KeyedError(
+                    keys,
+                    "needs the most of them in stateful.connections",
+                    f"set it to {max(sweep.numbers)}",
+                )
+            return
+        if sweep.key not in type(self).model_fields or sweep.key in self.without:
+            raise KeyedError(keys, f"{self.procedure} has no {sweep.key} to vary")
+        if getattr(self, sweep.key) not in ([], sweep.values[:1]):
+            raise KeyedError(keys, f"varies it, so leave {sweep.key} out")
+        if sweep.key == "frame_size" and any(each.imix for each in self.traffic):
+            raise KeyedError(keys, "varies it, so leave traffic.imix out")
+
+    @property
+    def spread(self) -> Self:
+        """The same with the numbers of its sweep in the key that they are of."""
+        sweep = self.sweep
+        if sweep is None:
+            return self
+        numbers = sweep.numbers
+        if sweep.is_of_traffic:
+            traffic = [sweep.with_number(t, n) for t in self.traffic for n in numbers]
+            return self.model_copy(update={"traffic": traffic})
+        if sweep.key != "connections":
+            return self.model_copy(update={sweep.key: numbers})
+        stateful: ConnectionKeys = getattr(self, "stateful")  # noqa: B009
+        many = {"connections": numbers}
+        return self.model_copy(update={"stateful": stateful.model_copy(update=many)})
 
     @model_serializer(mode="wrap")
     def _as_written(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:

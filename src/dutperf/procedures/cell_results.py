@@ -64,6 +64,7 @@ _TOLD_OTHERWISE = {
     "max_rate_fps",
     "traffic",
     "flows",
+    "sweep",
     "stateful",
     "timeout_sweep_ms",
     "percentiles",

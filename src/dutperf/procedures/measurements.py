@@ -23,7 +23,7 @@ from dutperf.procedures.stateful import (
     tcp_connections,
     teardown_rate,
 )
-from dutperf.results import Scalability
+from dutperf.results import Scalability, SweepResult
 from dutperf.tables.connection_tables import phase_table, transport_table
 from dutperf.tables.rate_tables import (
     goal_table,
@@ -32,7 +32,7 @@ from dutperf.tables.rate_tables import (
     timeout_table,
 )
 from dutperf.tables.result_tables import alike, curve_table, result_table
-from dutperf.tables.scalability_tables import growths
+from dutperf.tables.scalability_tables import growths, swept
 from dutperf.tables.subject import Subject
 from dutperf.tables.table_model import Table
 
@@ -66,13 +66,16 @@ METHODS: Mapping[ProcedureName, Method] = {
 
 
 def tables(
-    cells: Sequence[Subject], scalability: Sequence[Scalability]
+    cells: Sequence[Subject],
+    scalability: Sequence[Scalability],
+    sweeps: Sequence[SweepResult] = (),
 ) -> Iterator[Table]:
     """Those that have a row.
 
     Args:
         cells: of the run, also those it ended in.
         scalability: as stored.
+        sweeps: likewise.
     """
     found = [table for table, _ in result_tables(cells)]
     beside = [
@@ -86,6 +89,7 @@ def tables(
     for cell in cells:
         found += _of_cell(cell)
     found += (growth.table for growth in growths(scalability, cells))
+    found += (sweep.table for sweep in swept(sweeps, cells))
     yield from (table for table in found if table.rows)
 
 

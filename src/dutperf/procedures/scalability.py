@@ -1,5 +1,7 @@
 """Overload scalability (RFC 8219 10): how results change with the number of flows.
 
+And over any other number that is swept: where a result reaches its plateau.
+
 Each value of a benchmark is compared with that of one flow. All flows of a direction
 are started at once and share its rate evenly (10.2.1), or the rate grows with them as
 in 10.2.2, though from cell to cell and not within a trial.
@@ -12,7 +14,7 @@ one of the change may. All intervals of a run share the 5 %.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
@@ -20,7 +22,7 @@ from typing import NamedTuple
 from dutperf import stats
 from dutperf.catalogue import PROCEDURES
 from dutperf.config.sizes import sizes_text
-from dutperf.model.procedure_keys import SearchedKeys
+from dutperf.model.procedure_keys import SearchedKeys, Sweep
 from dutperf.model.rate_specs import BackToBackSpec, FrameLossSpec
 from dutperf.model.specs import (
     CapacitySearchKeys,
@@ -30,15 +32,19 @@ from dutperf.model.specs import (
     TeardownRateSpec,
 )
 from dutperf.procedures.delays import NO_SMALL_PART
+from dutperf.procedures.side_by_side import known_range
 from dutperf.results import (
     CellResult,
     DelayRecord,
     Measure,
     MeasuredValue,
     RepeatResult,
+    SweepResult,
+    SweptPoint,
 )
 from dutperf.results.figures import Figure, cell_figure, figures_of
 from dutperf.results.model import Scalability, ScalabilityPoint
+from dutperf.results.units import in_unit
 from dutperf.search import Resolution
 from dutperf.stats import Sample
 
@@ -196,7 +202,7 @@ def scalability(cells: Iterable[CellResult]) -> list[Scalability]:
     series: dict[tuple[str, str, str], list[_Value]] = {}
     unmeasured: list[CellResult] = []
     for cell in cells:
-        if cell.series is None:
+        if cell.series is None or _flows(cell) is None:
             continue
         values = list(_values(cell))
         unmeasured += [cell] if not values else []
@@ -341,3 +347,101 @@ def _rate_fps(cell: CellResult) -> float | None:
 
 def _flows(cell: CellResult) -> int | None:
     return cell.cell.traffic.flows
+
+
+# Sweeps: one figure over a number, where it reaches its plateau, and where one more
+# result tells most of that. What is added follows from results alone, so a run that is
+# resumed, or verified, adds the same.
+
+
+def sweeps(cells: Iterable[CellResult]) -> list[SweepResult]:
+    """One for each sweep of ``cells``, its numbers rising."""
+    return [_swept(of) for of in _by_sweep(cells)]
+
+
+def next_of_sweeps(
+    cells: Sequence[CellResult], asked: Collection[str]
+) -> tuple[str, int] | None:
+    """Which sweep is to have one more number: id of one of its cells, and the number.
+
+    Args:
+        cells: all results of one testbed so far.
+        asked: ids of those that the campaign has; others were added.
+    """
+    for of in _by_sweep(cells):
+        sweep, numbers = _sweep(of[0]), [_sweep(cell).number for cell in of]
+        added = sum(cell.id not in asked for cell in of)
+        if added < sweep.refine:
+            points = [point for cell in of if (point := _curve_point(cell))]
+            within, close = sweep.within_percent / 100, sweep.knee_percent / 100
+            number = stats.next_number(points, numbers, within, close)
+            if number is not None:
+                return of[0].id, number
+    return None
+
+
+def _by_sweep(cells: Iterable[CellResult]) -> list[list[CellResult]]:
+    found: dict[tuple[str | None, ...], list[CellResult]] = {}
+    for cell in cells:
+        if sweep := cell.cell.spec.sweep:
+            size = None if sweep.key == "frame_size" else sizes_text(cell.cell)
+            found.setdefault((cell.series, sweep.key, size), []).append(cell)
+    return [sorted(of, key=lambda c: _sweep(c).number) for of in found.values()]
+
+
+def _sweep(cell: CellResult) -> Sweep:
+    sweep = cell.cell.spec.sweep
+    assert sweep  # noqa: S101 - it is of one
+    return sweep
+
+
+def _curve_point(cell: CellResult) -> stats.CurvePoint | None:
+    figure = cell_figure(cell)
+    if figure.value is None:
+        return None
+    low, high = known_range(figure)
+    return stats.CurvePoint(_sweep(cell).number, figure.value, low, high)
+
+
+def _swept(of: Sequence[CellResult]) -> SweepResult:
+    first, sweep = of[0], _sweep(of[0])
+    known = {cell.id: _curve_point(cell) for cell in of}
+    curve = [point for point in known.values() if point]
+    knee = stats.knee(curve, sweep.within_percent / 100)
+    return SweepResult(
+        procedure=first.procedure,
+        name=PROCEDURES[first.procedure].value,
+        unit=first.unit,
+        key=sweep.key,
+        series=first.series or "",
+        within_percent=sweep.within_percent,
+        plateau=knee.plateau,
+        knee=knee.number,
+        knee_above=knee.above,
+        knee_until=knee.until,
+        words=_knee_words(knee, sweep, first),
+        points=[_swept_point(cell, known[cell.id]) for cell in of],
+    )
+
+
+def _swept_point(cell: CellResult, at: stats.CurvePoint | None) -> SweptPoint:
+    high = at.high if at and math.isfinite(at.high) else None
+    return SweptPoint(
+        number=_sweep(cell).number,
+        cell=cell.id,
+        value=at and at.value,
+        low=at and at.low,
+        high=high,
+        queues=cell.queues,
+    )
+
+
+def _knee_words(knee: stats.Knee, sweep: Sweep, of: CellResult) -> str:
+    if knee.number is None:
+        return f"no knee: {knee.why}"
+    above = "" if knee.above is None else f"above {knee.above:,}, "
+    return (
+        f"knee at {sweep.words(knee.number)} ({above}at most {knee.until:,}): from "
+        f"there on within {sweep.within_percent:g} % of "
+        f"{in_unit(knee.plateau or 0.0, of.unit)}, the median at the three largest"
+    )

@@ -108,6 +108,12 @@ class RemoteExecutor:
                 worker that can measure there. Nothing was sent.
             SetupError: the scheduler is not there, or went.
         """
+        if any(job.cell.grows for job in jobs):
+            raise InputError(
+                "on many hosts a sweep cannot be refined: each is told beforehand what "
+                "it measures",
+                "set sweep.refine to 0, or run it on one host",
+            )
         visits = visits_of(jobs, self.around, self.directory, self.on_event)
         known = [visit.answer_from_journal() for visit in visits]
         self._cells = {job.cell.id: job.cell for job in jobs}

@@ -36,6 +36,7 @@ from dutperf.charts.repeat_charts import (
     growth_charts,
     rate_repeats_chart,
     repeats_chart,
+    sweep_charts,
 )
 from dutperf.charts.text import STYLE
 from dutperf.charts.trial_views import (
@@ -63,7 +64,7 @@ from dutperf.results.storage import write_atomically
 from dutperf.standards import Deviation
 from dutperf.tables import Column, Verdict
 from dutperf.tables.rate_tables import rate_rows
-from dutperf.tables.scalability_tables import growths
+from dutperf.tables.scalability_tables import growths, swept
 from dutperf.tables.table_model import delay
 from dutperf.visible import visible
 
@@ -186,6 +187,7 @@ _PARTS = (
     ("shares", "Shares of queries"),
     ("phases", "Phase 1"),
     ("scalability", "Scalability"),
+    ("sweeps", "Sweeps"),
     ("searches", "Searches"),
     ("timing", "Timeline"),
     ("tester", "Tester"),
@@ -247,13 +249,14 @@ def render(source: Source) -> str:
     rates = frame_rate_chart(cells)
     losses, losses_around = frame_loss_chart(cells), loss_around_chart(cells)
     growth = growth_charts(growths(source.scalability, cells))
+    sweeps = sweep_charts(swept(source.sweeps, cells))
     stateful = connection_views(cells)
     panels = panels_of(cells)
     timings = timings_of(cells)
     curves = (rates, losses, losses_around)
     charts = [*searches.values(), *(chart for chart in curves if chart)]
     charts += [*repeats.values(), *rate_repeats.values(), *timeouts.values()]
-    charts += [chart for _, chart in growth if chart]
+    charts += [chart for _, chart in (*growth, *sweeps) if chart]
     charts += [chart for view in stateful for chart in view.charts]
     charts += [c for views in panels.values() for view in views for c in view.charts]
     charts += [c for timing in timings for trial in timing.trials for c in trial.charts]
@@ -266,7 +269,7 @@ def render(source: Source) -> str:
         frame_loss=[c for c in cells if c.family == "load sweep"],
         delays=[c for c in cells if c.family == "fixed load"],
         results=list(result_tables(cells)),
-        tables={t.key: t for t in tables(cells, source.scalability)},
+        tables={t.key: t for t in tables(cells, source.scalability, source.sweeps)},
         repeats=repeats,
         rate_repeats=rate_repeats,
         timeouts=timeouts,
@@ -275,6 +278,7 @@ def render(source: Source) -> str:
         losses=losses,
         losses_around=losses_around,
         growth=growth,
+        sweeps=sweeps,
         stateful=stateful,
         panels=panels,
         timings=timings,

@@ -18,6 +18,7 @@ from dutperf.results import (
     NotMeasured,
     ResultsFile,
     Scalability,
+    SweepResult,
     TrialRecord,
     load_campaign,
     load_environments,
@@ -89,6 +90,7 @@ class Source:
     failures: tuple[Failure, ...]
     cells: tuple[CellResult, ...]
     scalability: tuple[Scalability, ...]
+    sweeps: tuple[SweepResult, ...]
     trials: tuple[TrialRecord, ...]
     campaign: StoredCampaign
 
@@ -164,6 +166,7 @@ def _from_results(directory: Path, results: ResultsFile) -> Source:
         failures=_failures(results.not_measured),
         cells=tuple(results.cells),
         scalability=tuple(results.scalability),
+        sweeps=tuple(results.sweeps),
         trials=tuple(results.trials),
         campaign=campaign,
     )
@@ -186,6 +189,7 @@ def _from_journal(directory: Path, *, trials: bool) -> Source:
         interruption=f"It ended without writing results.{torn}",
         cells=(),
         scalability=(),
+        sweeps=(),
         trials=records,
         campaign=campaign,
     )

@@ -25,6 +25,8 @@ from .model import (
     ResultsFile,
     Scalability,
     ScalabilityPoint,
+    SweepResult,
+    SweptPoint,
 )
 from .rate_results import (
     Bound,
@@ -74,6 +76,8 @@ __all__ = [
     "Settlement",
     "Spread",
     "SpreadFigure",
+    "SweepResult",
+    "SweptPoint",
     "TimeoutLoss",
     "TrialRecord",
     "ValueGroup",

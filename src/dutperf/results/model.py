@@ -16,6 +16,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, field_serializer
 from dutperf import __version__
 from dutperf.catalogue import PROCEDURES, Family, ProcedureName, Unit
 from dutperf.model.cell import Cell
+from dutperf.model.procedure_keys import SweptKey
 from dutperf.model.rate_specs import LossKeys, RateSearchKeys
 from dutperf.protocol.result_messages import Reason, VerdictKind
 from dutperf.results.details import (
@@ -59,6 +60,13 @@ from dutperf.standards import Conformance, Deviation
 RESULTS_SCHEMA_VERSION: Final = 3
 
 SchemaVersion = Literal[3]
+
+
+class QueueLoad(Stored):
+    """What one CPU, or queue, of the device took in one trial."""
+
+    queue: str = Field(description="its name")
+    frames: int
 
 
 class CellResult(Stored):
@@ -142,6 +150,11 @@ class CellResult(Stored):
     )
     management: ManagementCount | None = Field(
         default=None, description="null: the device was not asked anything"
+    )
+    queues: list[QueueLoad] = Field(
+        default=[],
+        description="of a sweep: how the device's CPUs, or queues, shared the fastest "
+        "trial that passed, by what hooks printed; empty: none of them tells",
     )
     measures: list[Measure] = Field(default=[])
     frames: list[FrameCount] = Field(default=[])
@@ -272,6 +285,50 @@ class Scalability(Stored):
     points: list[ScalabilityPoint]
 
 
+class SweptPoint(Stored):
+    """One result of a sweep."""
+
+    number: int = Field(description="of what is swept")
+    cell: str
+    value: float | None = Field(description="null: it has none")
+    low: float | None = Field(
+        description="the least that it may be, by what its repeats differ and how fine "
+        "the search is; null: it has no value"
+    )
+    high: float | None = Field(description="the most; null: nobody knows")
+    queues: list[QueueLoad] = Field(
+        default=[], description="of the test case: see there"
+    )
+
+
+class SweepResult(Stored):
+    """One benchmark over a number that was swept, and where it reaches its plateau."""
+
+    procedure: ProcedureName
+    name: str = Field(description="of the value: throughput, ...")
+    unit: Unit
+    key: SweptKey = Field(description="what was swept")
+    series: str = Field(description="what all its test cases have in common")
+    within_percent: float = Field(
+        description="so near the plateau a result counts as on it"
+    )
+    plateau: float | None = Field(
+        description="the median at the three largest numbers; null: it has none"
+    )
+    knee: int | None = Field(
+        description="the smallest number from which on all results are on the plateau; "
+        "null: there is no knee"
+    )
+    knee_above: int | None = Field(
+        description="the largest one whose result is surely not on it; null: none is"
+    )
+    knee_until: int | None = Field(
+        description="the smallest one from which on all results surely are"
+    )
+    words: str = Field(description="the knee, or why there is none")
+    points: list[SweptPoint]
+
+
 class NotMeasured(Stored):
     """A cell that has no result, because its testbed could not be measured."""
 
@@ -302,6 +359,9 @@ class ResultsFile(Stored):
     cells: list[CellResult]
     scalability: list[Scalability] = Field(
         default=[], description="of test cases with a number of flows"
+    )
+    sweeps: list[SweepResult] = Field(
+        default=[], description="of procedures with the key sweep"
     )
     not_measured: list[NotMeasured] = Field(
         default=[], description="at testbeds that could not be measured to the end"

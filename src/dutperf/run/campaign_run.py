@@ -46,7 +46,7 @@ from dutperf.procedures.events import (
     ResultsChanged,
     RunStarted,
 )
-from dutperf.procedures.scalability import scalability
+from dutperf.procedures.scalability import scalability, sweeps
 from dutperf.results import (
     CellResult,
     NotMeasured,
@@ -228,7 +228,7 @@ class _Run:
         """
         told = len(self.done) + len(self.not_measured)
         measured = len(self.directory.records)
-        return measured > self.began_with or (measured > 0 and told == len(self.jobs))
+        return measured > self.began_with or (measured > 0 and told >= len(self.jobs))
 
     @property
     def _may_save(self) -> bool:
@@ -250,6 +250,7 @@ class _Run:
             complete=complete,
             cells=cells,
             scalability=scalability(cells),
+            sweeps=sweeps(cells),
             not_measured=list(self.not_measured),
             parts=self.directory.parts,
         ).model_copy(update={"trials": self.directory.records})
@@ -261,8 +262,7 @@ class _Run:
 
     def _in_order(self, done: Sequence[CellResult]) -> list[CellResult]:
         """As in the campaign, whatever the order of their outcomes."""
-        order = {job.cell.id: number for number, job in enumerate(self.jobs)}
-        return sorted(done, key=lambda result: order[result.id])
+        return in_order(done, self.jobs)
 
     def _save_what_there_is(self) -> None:
         if self._is_news:
@@ -331,6 +331,15 @@ class _Run:
         )
 
 
+def in_order(done: Sequence[CellResult], jobs: Sequence[Job]) -> list[CellResult]:
+    """As in the campaign; what a sweep has added after all others of its testbed."""
+    order = {job.cell.id: number for number, job in enumerate(jobs)}
+    last = {job.cell.testbed: number for number, job in enumerate(jobs)}
+    return sorted(
+        done, key=lambda each: order.get(each.id, last.get(each.cell.testbed, 0) + 0.5)
+    )
+
+
 @contextlib.contextmanager
 def _memory_errors() -> Iterator[None]:
     try:
@@ -378,10 +387,9 @@ def results_again(
                     cells.append(result)  # noqa: PERF402 - those before the end count
             except JournalEndsError:
                 complete = False
-        order = {job.cell.id: number for number, job in enumerate(jobs)}
-        cells.sort(key=lambda result: order[result.id])
-        cells = with_contradictions(cells)
+        cells = with_contradictions(in_order(cells, jobs))
         made = {"cells": cells, "scalability": scalability(cells)}
+        made |= {"sweeps": sweeps(cells)}
         made |= {"complete": complete, "parts": store.parts}
         return stored.model_copy(update=made)
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from dutperf.config import PlannedTestbed, Testbed
+from dutperf.config import PlannedTestbed, Testbed, between
 from dutperf.errors import DutperfError, InputError, StorageError
 from dutperf.model.cell import Cell
 from dutperf.procedures.bursts import beside_bursts, shaped_trials
@@ -36,6 +36,7 @@ from dutperf.procedures.max_rate import MaxRate, check_links, max_rate
 from dutperf.procedures.measurements import METHODS
 from dutperf.procedures.method import OnConnections
 from dutperf.procedures.passport_use import beside_passport, first_load_fps
+from dutperf.procedures.scalability import next_of_sweeps
 from dutperf.procedures.searching import check_range
 from dutperf.procedures.stateful.phased import too_fast, trials_of, with_phase1_rate
 from dutperf.procedures.stateful.table_capacity import beside_limits
@@ -59,6 +60,7 @@ from dutperf.results.device_words import (
     beside_altered,
     beside_misdirected,
     beside_proxied,
+    beside_queues,
     beside_routing,
 )
 from dutperf.results.environment import MachineCheck, differences, listed
@@ -285,9 +287,12 @@ def visits_of(
         InputError: the journal is of another run.
     """
     known = {job.cell.id for job in jobs}
+    adding = {job.cell.testbed for job in jobs if job.cell.grows}
     for cell in store.records.cells:
         if cell not in known:
             first = store.records.of([cell])[0]
+            if first.place in adding:
+                continue  # that of a sweep; else the trials are not all used up
             raise InputError(
                 f"trial {first.number} of the journal is of a test case that this "
                 f"campaign does not have: {cell}",
@@ -316,13 +321,24 @@ class Visit:
         count: int,
     ) -> None:
         self.planned = jobs[0].planned
-        self.jobs = jobs
+        self.jobs = list(jobs)
+        """Those that were asked for, and those that its sweeps have added so far."""
         self.before, self.count = before, count
         self.name = self.planned.name if len(jobs) < count else None
+        self._asked = [job.cell.id for job in jobs]
         self._around, self._store, self._on_event = around, store, on_event
-        self._stored = store.records.of(job.cell.id for job in jobs)
+        self._stored = self._of_journal()
         self._told: set[str] = set()
         self._passport: Passport | None = None
+
+    def _of_journal(self) -> list[TrialRecord]:
+        """Its trials, those of cells that were added among them."""
+        records, cells = self._store.records, list(self._asked)
+        if any(job.cell.grows for job in self.jobs):
+            here = self.jobs[0].cell.testbed
+            others = [cell for cell in records.cells if cell not in set(cells)]
+            cells += [c for c in others if records.of([c])[0].place == here]
+        return records.of(cells)
 
     def answer_from_journal(self) -> list[CellResult] | None:
         """All results, if the journal holds all trials; nothing is opened.
@@ -357,8 +373,7 @@ class Visit:
             raise JournalEndsError
         self._passport = environment.passport
         runner = self._runner(None, self.planned.testbed, ended=ended)
-        ports = environment.ports
-        yield from self._results(runner, self._limits(ports), ports)
+        yield from self._results(runner, environment.ports)
         self._check_used_up(runner)
 
     def _leave_out_elsewhere(self, cell: Cell) -> None:
@@ -422,14 +437,14 @@ class Visit:
         on_outcome: OnOutcome,
     ) -> None:
         ports = self._open(engine, testbed, speaker)
-        limits = self._limits(ports)
+        self._limits(ports)
         cells = [job.cell for job in self.jobs]
         resolve_neighbours(engine, testbed, cells, self._notify)
         if speaker:
             speaker.begin()
         runner = self._runner(engine, testbed, speaker)
         runner.prepare()
-        for result in self._results(runner, limits, ports):
+        for result in self._results(runner, ports):
             self.tell(on_outcome, result)
         self._check_used_up(runner)
 
@@ -461,16 +476,15 @@ class Visit:
         return environment.ports
 
     def _limits(self, ports: Sequence[PortRecord]) -> list[MaxRate]:
-        limits = [
-            replace(
-                at_line_rate(max_rate(job.cell, ports), job.cell, ports),
-                begin_fps=first_load_fps(job.cell, self._passport),
-            )
-            for job in self.jobs
-        ]
-        for job, limit in zip(self.jobs, limits, strict=True):
-            check_range(job.cell, limit)
-        return limits
+        return [self._limit(job, ports) for job in self.jobs]
+
+    def _limit(self, job: Job, ports: Sequence[PortRecord]) -> MaxRate:
+        limit = replace(
+            at_line_rate(max_rate(job.cell, ports), job.cell, ports),
+            begin_fps=first_load_fps(job.cell, self._passport),
+        )
+        check_range(job.cell, limit)
+        return limit
 
     def _runner(
         self,
@@ -501,15 +515,17 @@ class Visit:
         return self._around.openings(testbed)
 
     def _results(
-        self,
-        runner: TrialRunner,
-        limits: Sequence[MaxRate],
-        ports: Sequence[PortRecord],
+        self, runner: TrialRunner, ports: Sequence[PortRecord]
     ) -> Iterator[CellResult]:
+        self.jobs = self.jobs[: len(self._asked)]
+        limits = self._limits(ports)
         done: list[CellResult] = []
-        for number, (job, limit) in enumerate(zip(self.jobs, limits, strict=True), 1):
-            index = self.before + number
-            runner.on_event(CellStarted(job.cell, index, self.count, limit.begin_fps))
+        while job := self._next(done):
+            number = len(done)
+            limit = limits[number] if number < len(limits) else self._limit(job, ports)
+            index = self.before + number + 1
+            count = max(self.count, index)
+            runner.on_event(CellStarted(job.cell, index, count, limit.begin_fps))
             try:
                 result = measure_cell(runner, job.cell, limit, done, ports)
             except ConnectionsRemainError as error:
@@ -522,6 +538,7 @@ class Visit:
             result = with_beside(result, job.cell, records)
             result = with_management(result, job.cell, records)
             result = beside_altered(result, records)
+            result = beside_queues(result, records)
             result = beside_routing(result, records)
             result = beside_misdirected(result, records)
             result = beside_proxied(result, records)
@@ -529,6 +546,17 @@ class Visit:
             belongs = {"place": job.planned.name, "series": job.cell.series}
             done.append(result.model_copy(update=belongs))
             yield done[-1]
+
+    def _next(self, done: Sequence[CellResult]) -> Job | None:
+        """The job after those that are done; one more of a sweep when all are."""
+        if len(done) == len(self.jobs):
+            found = next_of_sweeps(done, self._asked)
+            if found is None:
+                return None
+            of = next(job.cell for job in self.jobs if job.cell.id == found[0])
+            cell = between(of, self.planned.testbed, found[1])
+            self.jobs.append(self.jobs[0].model_copy(update={"cell": cell}))
+        return self.jobs[len(done)]
 
     def tell(self, on_outcome: OnOutcome, result: CellResult) -> None:
         """Tell the outcome of one of its jobs."""

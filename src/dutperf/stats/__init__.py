@@ -20,19 +20,25 @@ from dutperf.stats.order import (
     percentile_bounds,
 )
 from dutperf.stats.two_samples import (
+    CurvePoint,
+    Knee,
     Sample,
     Shift,
     inflation,
+    knee,
     least_beside,
     least_each,
+    next_number,
     rank,
     shift,
 )
 
 __all__ = [
     "LOOKS",
+    "CurvePoint",
     "Estimate",
     "Interval",
+    "Knee",
     "Sample",
     "Shift",
     "Statistic",
@@ -42,6 +48,7 @@ __all__ = [
     "histogram_percentile",
     "inflation",
     "interval_at_look",
+    "knee",
     "least_beside",
     "least_each",
     "mean",
@@ -50,6 +57,7 @@ __all__ = [
     "median_bounds",
     "median_interval",
     "merged_histogram",
+    "next_number",
     "percentile",
     "percentile_bounds",
     "rank",

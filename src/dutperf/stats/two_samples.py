@@ -21,14 +21,15 @@ from __future__ import annotations
 import itertools
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
 from statistics import NormalDist
 from typing import Literal, NamedTuple
 
-from dutperf.stats.order import Statistic
+from dutperf.stats.order import Statistic, median
 
 _MOST_EXACT = 40_000
 """Pairs up to which the null distribution is counted out, in a second at most."""
@@ -269,3 +270,139 @@ def _median(scale: _Scale, pairs: list[float]) -> float:
     ordered = sorted(pairs)
     low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
     return low if low == high else scale.between(low, high)
+
+
+# The knee of a curve: the smallest number from which on results are on its plateau.
+#
+# The plateau is the median of the results at the three largest numbers, if these are
+# near each other. Results near it count as on it, so a curve that rises slowly has its
+# knee where it comes that near, below where it ends to rise
+# (``tests/stats/test_knee.py`` has by how much).
+
+
+_OF_PLATEAU = 3
+
+
+class CurvePoint(NamedTuple):
+    """A result at ``number``; the truth is from ``low`` to ``high``, so far as known.
+
+    ``high`` is infinite if the result is a lower bound.
+    """
+
+    number: int
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Knee:
+    """Where a curve reaches its plateau.
+
+    plateau: None: it has none.
+    number: the smallest one from which on all results are on it; None: no knee.
+    above: the largest one whose result is surely not on it; None: there is none.
+    until: the smallest one from which on all results are surely on it.
+    why: there is no knee, in words.
+    """
+
+    plateau: float | None = None
+    number: int | None = None
+    above: int | None = None
+    until: int | None = None
+    why: str = ""
+
+
+def knee(points: Sequence[CurvePoint], within: float) -> Knee:
+    """Where the curve reaches its plateau.
+
+    Args:
+        points: of rising numbers.
+        within: as a part of the plateau: so near it a result is on it.
+    """
+    top = points[-_OF_PLATEAU:]
+    if len(points) <= _OF_PLATEAU:
+        return Knee(why=f"fewer than {_OF_PLATEAU + 1} results")
+    if any(math.isinf(each.high) for each in top):
+        return Knee(why="results at the largest numbers are lower bounds")
+    plateau = median([each.value for each in top])
+    if plateau <= 0:
+        return Knee(why="the results at the largest numbers are 0")
+    near = within * plateau
+    if any(abs(each.value - plateau) > near for each in top):
+        way = "rising" if top[-1].value > top[0].value else "falling"
+        return Knee(why=f"still {way} at the largest number")
+    on = [abs(each.value - plateau) <= near for each in points]
+    first = _last_false(on) + 1
+    if first == 0:
+        return Knee(plateau, why="all results are on the plateau")
+    from_below = points[0].value < plateau
+    sure = [
+        is_on
+        and (each.low >= plateau - near if from_below else each.high <= plateau + near)
+        for is_on, each in zip(on, points, strict=True)
+    ]
+    sure[-_OF_PLATEAU:] = [True] * _OF_PLATEAU
+    off = [
+        each.number
+        for each in points[:first]
+        if each.high < plateau - near or each.low > plateau + near
+    ]
+    return Knee(
+        plateau,
+        points[first].number,
+        off[-1] if off else None,
+        points[_last_false(sure) + 1].number,
+    )
+
+
+def _last_false(values: Sequence[bool]) -> int:
+    return max((n for n, value in enumerate(values) if not value), default=-1)
+
+
+def next_number(
+    points: Sequence[CurvePoint], tried: Iterable[int], within: float, close: float
+) -> int | None:
+    """Where one more result tells most of the knee; None: nowhere.
+
+    In the widest gap of the knee's interval, until its ends are ``close``, a part of
+    the lower one; of a curve without a plateau below two results that may be one, or
+    else between the neighbours that differ most.
+
+    Args:
+        points: of rising numbers.
+        tried: these numbers, and those that gave no result.
+        within: see ``knee``.
+        close: how near each other is near enough.
+    """
+    found, known = knee(points, within), sorted(tried)
+    if found.number is not None and found.until is not None:
+        low = points[0].number if found.above is None else found.above
+        if found.until <= low * (1 + close):
+            return None
+        ends = [n for n in known if low <= n <= found.until]
+        return _middle(max(pairwise(ends), key=_ratio_of, default=(1, 1)))
+    if found.plateau is not None or len(points) <= _OF_PLATEAU:
+        return None
+    *_, before, last, largest = points
+    if abs(largest.value - last.value) <= within * largest.value:
+        return _middle((before.number, last.number))  # a plateau has three
+    changes = [(abs(b.value - a.value), a, b) for a, b in pairwise(points)]
+    for change, a, b in sorted(changes, reverse=True):
+        if change > within * max(a.value, b.value):
+            ends = [n for n in known if a.number <= n <= b.number]
+            middle = _middle(max(pairwise(ends), key=_ratio_of))
+            if middle is not None:
+                return middle
+    return None
+
+
+def _ratio_of(ends: tuple[int, int]) -> float:
+    return ends[1] / ends[0] if ends[1] - ends[0] > 1 else 1
+
+
+def _middle(ends: tuple[int, int]) -> int | None:
+    low, high = ends
+    if high - low < 2:
+        return None
+    return min(max(round(math.sqrt(low * high)), low + 1), high - 1)

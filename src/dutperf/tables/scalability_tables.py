@@ -1,6 +1,6 @@
-"""Overload scalability (RFC 8219 10.2): values by number of flows.
+"""Values by a number: of flows (RFC 8219 10.2), or of what is swept.
 
-A row for each number of flows, a column for each frame size, as the RFC wants it.
+Of flows: a row for each number, a column for each frame size, as the RFC wants it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from dutperf.results import MeasuredValue, Scalability, ScalabilityPoint
+from dutperf.results import (
+    MeasuredValue,
+    Scalability,
+    ScalabilityPoint,
+    SweepResult,
+    SweptPoint,
+)
 from dutperf.tables.subject import Subject
 from dutperf.tables.table_model import (
     NONE,
@@ -261,3 +267,112 @@ def _interval(point: ScalabilityPoint) -> Entry:
     if low is not None:
         return replace(_change(low), bound="lower")
     return "" if high is None else replace(_change(high), bound="upper")
+
+
+# Sweeps: a row for each number, and in words where the knee is.
+
+
+@dataclass(frozen=True)
+class Swept:
+    """One sweep; ``title`` is the procedure with its frames."""
+
+    title: str
+    result: SweepResult
+    table: Table
+
+    @property
+    def sentence(self) -> str:
+        """What it says."""
+        return f"{self.title}: {self.result.words}"
+
+
+def swept(found: Sequence[SweepResult], cells: Sequence[Subject]) -> list[Swept]:
+    """The sweeps in the order in which they were measured."""
+    titles = {cell.id: f"{cell.name}, {_frames(cell)}{cell.at}" for cell in cells}
+    return [
+        Swept(title, each, _sweep_table(number, title, each))
+        for number, each in enumerate(found, 1)
+        for title in [titles.get(each.points[0].cell, each.series)]
+    ]
+
+
+def _frames(cell: Subject) -> str:
+    """What is the same for all numbers; the size, unless it is what varies."""
+    sweep = cell.cell.spec.sweep if cell.cell else None
+    profile = cell.profile
+    if sweep and cell.traffic and sweep.is_of_traffic:
+        profile = sweep.without(cell.traffic).words
+    elif sweep and sweep.key == "flows":
+        profile = ""
+    size = "" if sweep and sweep.key == "frame_size" else cell.sizes
+    return ", ".join(filter(None, (cell.versions, size, cell.ways, profile)))
+
+
+def _sweep_table(place: int, title: str, of: SweepResult) -> Table:
+    unit = "" if of.unit == "ns" else of.unit
+    columns: Columns[SweptPoint] = (
+        (
+            Column(KEYS[of.key], "The number that was swept."),
+            lambda point: count(point.number),
+        ),
+        (
+            Column(of.name, f"The {of.name} there.", unit, tone="strong"),
+            lambda point: _swept_value(of, point.value, point),
+        ),
+        (
+            Column(
+                "known to be",
+                "What it lies in, by what the repeats differ and how fine the search "
+                "is.",
+                unit,
+                spared=1,
+                tone="muted",
+            ),
+            lambda point: _known(of, point),
+        ),
+        (
+            Column("knee", "Which numbers its interval is between.", words=True),
+            lambda point: _mark(of, point.number),
+        ),
+    )
+    return Table(
+        key=f"sweep-{place}",
+        title=f"{title}: over {KEYS[of.key]}",
+        columns=heads(columns),
+        rows=rows(columns, of.points),
+        notes=(of.words,),
+    )
+
+
+KEYS: Mapping[str, str] = {
+    "addresses": "addresses on each side",
+    "ports": "ports of each kind",
+    "networks": "networks on each side",
+    "flows": "flows",
+    "frame_size": "bytes",
+    "connections": "connections",
+}
+
+
+def _swept_value(of: SweepResult, value: float | None, point: SweptPoint) -> Entry:
+    if value is None:
+        return NONE
+    if of.unit == "ns":
+        return delay(MeasuredValue(value=value))
+    if of.unit == "percent":
+        return percent(value)
+    return count(value, "lower" if point.high is None else None)
+
+
+def _known(of: SweepResult, point: SweptPoint) -> Entry:
+    if point.low is None or point.high is None:
+        return ""
+    low, high = (_swept_value(of, end, point) for end in (point.low, point.high))
+    return Span(low, high) if isinstance(low, Value) and isinstance(high, Value) else ""
+
+
+def _mark(of: SweepResult, number: int) -> str:
+    told = {of.knee_above: "above", of.knee_until: "at most"}
+    if number == of.knee and of.knee != of.knee_until:
+        return "found"
+    return told.get(number, "") if of.knee is not None else ""

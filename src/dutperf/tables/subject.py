@@ -140,8 +140,14 @@ class Subject:
 
     @property
     def profile(self) -> str:
-        """The traffic profile's name, and over how many flows it is spread."""
-        return self.traffic.words if self.traffic else ""
+        """The traffic profile's name, over how many flows, or its place in a sweep."""
+        if self.traffic is None:
+            return ""
+        sweep = self.cell.spec.sweep if self.cell else None
+        if sweep is None or not sweep.is_of_traffic:
+            return self.traffic.words
+        told = (sweep.without(self.traffic).words, sweep.words(sweep.number))
+        return ", ".join(filter(None, told))
 
     @property
     def beside(self) -> str:

@@ -119,9 +119,11 @@ def kernel_hooks(namespaces: Sequence[str] = (DUT,)) -> Hooks:
 
     Neighbours and routes stay: a trial is to begin with what the device has learnt (RFC
     2544 C.2.4.1), and Linux keeps no cache of routes. Counters of IP are those of the
-    trial, of links those since the lab is up: the kernel sets them back for nobody.
+    trial, of links those since the lab is up, of CPUs those since the machine is: the
+    kernel sets them back for nobody, so those of CPUs are read before a trial, too.
     """
-    before, after = [], []
+    shared = Hook(command=["cat", "/proc/net/softnet_stat"])
+    before, after = [shared], [shared]
     for name in namespaces:
         history = f"NSTAT_HISTORY={StateFile().dut_directory / f'nstat-{name}'}"
         before.append(inside(name, "env", history, "nstat", "-n"))
