@@ -303,8 +303,8 @@ class ProcedureKeys(Strict):
 
     def _check_sweep(self, sweep: Sweep) -> None:
         keys = ("sweep", "key")
-        valued = [each.name for each in PROCEDURES.values() if each.value]
-        if self.procedure not in valued:
+        of_delays = {p.name for p in PROCEDURES.values() if p.family == "fixed load"}
+        if self.procedure in of_delays:
             raise KeyedError(
                 ("sweep",), "is for what has one figure, which is followed over it"
             )

@@ -410,7 +410,7 @@ def _swept(of: Sequence[CellResult]) -> SweepResult:
     knee = stats.knee(curve, sweep.within_percent / 100)
     return SweepResult(
         procedure=first.procedure,
-        name=PROCEDURES[first.procedure].value,
+        name=PROCEDURES[first.procedure].noun,
         unit=first.unit,
         key=sweep.key,
         series=first.series or "",

@@ -412,6 +412,7 @@ _SPEC_UNCOMPARED = (
     "frame_size",
     "direction",
     "flows",
+    "sweep",
     "stateful",
     "percentiles",
     "settle_wait_s",
