@@ -417,7 +417,7 @@ def _sweep_chart(number: int, swept: Swept) -> Chart | None:
     figure["showlegend"] = False
     figure["shapes"] = _knee_marks(of)
     data = [_swept_values(of, points)]
-    if any(point.queues for point in points):
+    if swept.has_queues:
         data.append(_shares(figure, of))
     return Chart(f"sweep-{number}", words, data, figure)
 

@@ -281,6 +281,11 @@ class Swept:
     table: Table
 
     @property
+    def has_queues(self) -> bool:
+        """Whether it is known what the device's queues took."""
+        return any(point.queues for point in self.result.points)
+
+    @property
     def sentence(self) -> str:
         """What it says."""
         return f"{self.title}: {self.result.words}"
