@@ -147,11 +147,18 @@ void check_dns(const uint8_t* bytes, size_t size) {
 
 // A packet in a tunnel is what it is without, and nobody asks in there.
 void check_tunnelled(const uint8_t* frame, size_t size) {
-  for (const net::Tunnel kind : {net::Tunnel::kIp, net::Tunnel::kGre, net::Tunnel::kVxlan}) {
+  for (const net::Tunnel kind :
+       {net::Tunnel::kIp, net::Tunnel::kGre, net::Tunnel::kVxlan, net::Tunnel::kSrv6}) {
     for (const char* address : {"10.0.0.1", "2001:db8::1"}) {
       net::TunnelEnds ends;
       ends.kind = kind;
       ends.local = ends.remote = *net::IpAddress::parse(address);
+      if (kind == net::Tunnel::kSrv6) {
+        // Of IPv6 alone, with a header and without one.
+        ends.sent = {{net::IpAddress{6, {}}}, 0, ends.local.version == 4, 0};
+        ends.local.version = ends.remote.version = 6;
+        ends.received = ends.sent;
+      }
       const net::Encapsulation outer(ends);
       net::classify_tunnelled({}, outer, frame, size);
       if (size < kIp + 20) continue;

@@ -223,7 +223,7 @@ class Device {
     uint8_t* const bytes = io_.bytes(frame);
     const size_t size = io_.size(frame);
     constexpr size_t kLeast = sizeof(net::EthernetHeader) + sizeof(net::Ipv4Header);
-    const bool carries = size >= kLeast + outer.bytes() &&
+    const bool carries = size >= kLeast + outer.received_bytes() &&
                          outer.stands_at(bytes + offsetof(net::EthernetHeader, ether_type));
     if (carries && is_from_its_edge(direction, bytes, size)) {
       io_.set_size(frame, outer.take_out(bytes, size));
@@ -239,7 +239,7 @@ class Device {
   bool is_from_its_edge(Direction direction, const uint8_t* bytes, size_t size) {
     if (!relays_[direction]) return true;
     const uint8_t* const outer = bytes + sizeof(net::EthernetHeader);
-    const size_t before = sizeof(net::EthernetHeader) + outer_[direction].bytes();
+    const size_t before = sizeof(net::EthernetHeader) + outer_[direction].received_bytes();
     return relays_[direction]->is_from(outer, bytes + before, size - before);
   }
 

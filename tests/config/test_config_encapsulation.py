@@ -10,8 +10,10 @@ from jsonschema import Draft202012Validator
 
 from dutperf.config import Campaign, Testbed, expand, from_data, json_schemas
 from dutperf.errors import InputError
-from dutperf.protocol.base import Encapsulation
+from dutperf.procedures.max_rate import mean_wire_size
+from dutperf.protocol.base import Encapsulation, SegmentRouting
 from dutperf.protocol.stream_messages import FieldCopy
+from dutperf.results.environment import PortRecord
 from dutperf.run.engine_session import neighbours, port_specs
 from dutperf.run.trial_request import trial_request
 
@@ -21,6 +23,12 @@ VXLAN = {
     "vni": 42,
     "inner_mac": "02:00:00:00:00:42",
 }
+
+SIDS = ["2001:db8:5::1", "2001:db8:5::2", "2001:db8:5::3"]
+
+
+def srv6(**keys: Any) -> dict[str, Any]:  # noqa: ANN401 - YAML
+    return {"kind": "srv6", "srh": SIDS} | keys
 
 
 def data(left: Any, **keys: Any) -> dict[str, Any]:  # noqa: ANN401 - YAML
@@ -55,6 +63,17 @@ def own(version: int) -> tuple[str, str]:
         ({"kind": "gre", "remote": "2001:db8::1"}, "gre", None, 44),
         (VXLAN, "vxlan", None, 70),
         (VXLAN | {"remote": "10.0.0.1"}, "vxlan", None, 50),
+        (srv6(), "srv6", own(6), 40 + 8 + 3 * 16),
+        (srv6(srh={"segments": SIDS, "reduced": True}), "srv6", None, 40 + 8 + 2 * 16),
+        (
+            srv6(
+                srh={"segments": SIDS[:1], "reduced": True},
+                received_srh={"segments": SIDS[:1], "reduced": True},
+            ),
+            "srv6",
+            None,
+            40,
+        ),
     ],
 )
 def test_it_has_the_sides_addresses_unless_it_names_its_own(
@@ -90,6 +109,15 @@ def test_it_has_the_sides_addresses_unless_it_names_its_own(
         ({k: v for k, v in VXLAN.items() if k != "inner_mac"}, "vxlan needs inner_mac"),
         ({"kind": "ipv6-in-ipv4", "tunnel_per_host": True}, "tunnel_per_host"),
         ({"kind": "gre", "remote": "10.0.0.1", "key": 5}, "encapsulation.key"),
+        ("srv6", "encapsulation.srh: srv6 needs the segments of its packets"),
+        (srv6(local="10.0.0.1"), "outer headers of IPv6"),
+        (srv6(vni=1), "srv6 has no vni"),
+        (srv6(tunnel_per_host=True), "tunnel_per_host: does not go with srv6"),
+        (srv6(srh=["10.0.0.1"]), "encapsulation.srh"),
+        (srv6(srh=17 * SIDS[:1]), "encapsulation.srh"),
+        (srv6(srh={"segments": SIDS, "segments_left": 3}), "srh.segments_left: 3 must"),
+        (srv6(received_srh={"segments": SIDS, "tag": 65536}), "received_srh.tag"),
+        ({"kind": "gre", "remote": "10.0.0.1", "srh": SIDS}, "gre has no srh"),
     ],
 )
 def test_what_is_no_tunnel_is_refused_by_its_key(wrong: Any, said: str) -> None:  # noqa: ANN401 - YAML
@@ -116,11 +144,54 @@ def test_inside_nobody_is_asked_for_so_the_inner_gateway_may_be_missing() -> Non
         tunnelled("ipv4-in-ipv6", ipv6={"address": "2001:2::2"})
 
 
+def test_all_segments_are_left_of_what_is_sent_and_none_of_what_arrives() -> None:
+    outer = tunnelled(srv6(received_srh=SIDS[:2])).left.tunnel
+    assert outer
+    assert outer.srh
+    assert outer.received_srh
+    assert (outer.srh.segments_left, outer.srh.destination) == (2, SIDS[0])
+    assert (outer.received_srh.segments_left, outer.received_srh.destination) == (
+        0,
+        SIDS[1],
+    )
+    by_default = tunnelled(srv6()).left.tunnel
+    assert by_default
+    assert by_default.received_srh == SegmentRouting(
+        segments=[own(6)[0]], segments_left=0
+    )
+
+
+def test_of_segments_each_way_has_its_own_length() -> None:
+    """The link carries the longer one, and as many frames as that allows."""
+    place = tunnelled(srv6(received_srh={"segments": SIDS[:1], "reduced": True}))
+    assert place.left.tunnel
+    sent, received = 40 + 8 + 3 * 16, 40
+    assert place.left.mtu == place.left.port.mtu - sent
+    port = PortRecord(
+        name="left",
+        driver="af_xdp",
+        dpdk_name="net_af_xdp",
+        device="left",
+        mac="02:00:00:00:00:01",
+        link_speed_mbps=None,
+        encapsulation=place.left.tunnel,
+    )
+    for direction, longer in (("forward", sent), ("reverse", received), ("both", sent)):
+        cell = expand(frames(128, direction=[direction]), place)[0]
+        assert mean_wire_size(cell, port) == 128 + longer
+
+
 def test_it_is_answered_for_where_it_has_an_address_of_its_own() -> None:
     place = tunnelled({"kind": "ipv4-in-ipv6", "local": "2001:2::b4"})
     left, right = neighbours(place, expand(frames(), place)).ports
     assert "2001:2::b4" in [each.first for each in left.own]
     assert "2001:2::b4" not in [each.first for each in right.own]
+
+
+def test_it_is_answered_for_the_segment_that_packets_come_to() -> None:
+    place = tunnelled(srv6(received_srh=SIDS))
+    left, _ = neighbours(place, expand(frames(), place)).ports
+    assert SIDS[-1] in [each.first for each in left.own]
 
 
 def test_each_side_has_its_own_on_ports_and_frames() -> None:

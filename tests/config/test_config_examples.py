@@ -157,6 +157,7 @@ def test_the_encapsulation_campaign_has_the_tester_at_the_other_end() -> None:
         "ipv4-in-ipv6": ("ip", 40),
         "gre": ("gre", 24),
         "vxlan": ("vxlan", 50),
+        "srv6": ("srv6", 80),
         "map-e": ("ip", 40),
     }
     assert all(place.right.tunnel is None for place in places.values())
@@ -164,4 +165,4 @@ def test_the_encapsulation_campaign_has_the_tester_at_the_other_end() -> None:
     assert relayed.map_rule
     assert relayed.tunnel
     assert (relayed.tunnel.remote, relayed.tunnel.local_bits) == ("2001:2::1", 40)
-    assert len(expand(campaign, *places.values())) == 10
+    assert len(expand(campaign, *places.values())) == 12

@@ -51,13 +51,27 @@ FRAMES = 500
 TAG = [VlanTag(id=10)]
 OUTER = {4: ("10.0.0.1", "10.0.0.2"), 6: ("2001:db8:a::1", "2001:db8:a::2")}
 VXLAN = {"vni": 77, "inner_mac": "02:00:00:00:00:77"}
+SEGMENTS: dict[str, Any] = {
+    "srh": {
+        "segments": ["2001:db8:5::1", "2001:db8:5::2", "2001:db8:5::3"],
+        "segments_left": 2,
+        "tag": 7,
+    },
+    "received_srh": {
+        "segments": ["2001:db8:6::1"],
+        "segments_left": 0,
+        "reduced": True,
+    },
+}
+"""What goes has a routing header, what comes has none."""
+KEYS: dict[str, dict[str, Any]] = {"vxlan": VXLAN, "srv6": SEGMENTS}
 SENT: dict[str, Any] = {"dst_mac": "02:00:00:00:00:09"}
 """Frames to nobody: no next hop is asked for."""
 
 
 def tunnel(kind: Any, outer: IpVersion, **keys: Any) -> Encapsulation:  # noqa: ANN401
     local, remote = OUTER[outer]
-    more = VXLAN if kind == "vxlan" else {}
+    more = KEYS.get(kind, {})
     given = {"kind": kind, "local": local, "remote": remote, **more, **keys}
     return Encapsulation.model_validate(given)
 
@@ -69,6 +83,8 @@ def other_end(of: Encapsulation | None) -> Encapsulation | None:
             "remote": of.local,
             "local_bits": of.remote_bits,
             "remote_bits": of.local_bits,
+            "srh": of.received_srh,
+            "received_srh": of.srh,
         }
     )
 
@@ -83,7 +99,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         yield it
 
 
-KINDS = [*product(("ip", "gre", "vxlan"), (4, 6))]
+KINDS = [*product(("ip", "gre", "vxlan"), (4, 6)), ("srv6", 6)]
 
 
 @pytest.mark.parametrize("inner", [4, 6])
@@ -112,6 +128,7 @@ OTHERS = [
     tunnel("ip", 4),
     tunnel("gre", 6),
     tunnel("vxlan", 6),
+    tunnel("srv6", 6),
     tunnel("ip", 6, local="2001:db8:a::3"),
     tunnel("ip", 6, remote="2001:db8:a::3"),
 ]
@@ -328,8 +345,9 @@ def test_inside_the_frame_is_as_without(
     left = tunnel(kind, outer)
     frames = preview(engine, left, inner, tmp_path / "inside.pcap")
     for number, frame in enumerate(frames):
-        assert len(frame) == 124 + left.bytes
-        assert bare(frame, left.bytes, inner) == plain[number]
+        longer = left.bytes if number < 3 else left.received_bytes
+        assert len(frame) == 124 + longer
+        assert bare(frame, longer, inner) == plain[number]
         assert tag_of(frame).sequence == number % 3
 
 
@@ -345,9 +363,17 @@ def test_tshark_reads_both_packets_and_finds_every_checksum_good(
         *("vxlan.vni", "_ws.malformed", "ip.src" if outer == 4 else "ipv6.src"),
     ]
     names = {4: "ip", 6: "ipv6"}
-    between = {"ip": "", "gre": ":gre", "vxlan": ":udp:vxlan:eth:ethertype"}[kind]
-    stack = f"eth:ethertype:{names[outer]}{between}:{names[inner]}:udp"
-    for row in tshark(tmp_path / "frames.pcap", columns, ports="7"):
+    between = {
+        "ip": "",
+        "gre": ":gre",
+        "vxlan": ":udp:vxlan:eth:ethertype",
+        "srv6": ":ipv6.routing",
+    }[kind]
+    rows = tshark(tmp_path / "frames.pcap", columns, ports="7")
+    for number, row in enumerate(rows):
+        # Of segments only what goes forward has a header of its own.
+        there = "" if kind == "srv6" and number >= 3 else between
+        stack = f"eth:ethertype:{names[outer]}{there}:{names[inner]}:udp"
         assert row["frame.protocols"].startswith(stack)
         ipv4 = [outer, inner].count(4)
         assert row["ip.checksum.status"] == ",".join(ipv4 * ["1"])
@@ -361,12 +387,87 @@ def test_tshark_reads_both_packets_and_finds_every_checksum_good(
         assert first in OUTER[outer]
 
 
+@needs_tshark
+def test_tshark_reads_the_segments_that_a_frame_is_to_visit(
+    engine: Engine, tmp_path: Path
+) -> None:
+    preview(engine, tunnel("srv6", 6), 4, tmp_path / "frames.pcap")
+    header = ("type", "segleft", "srh.last_entry", "srh.flags", "srh.tag", "srh.addr")
+    columns = ["ipv6.dst", "ipv6.routing.len", *(f"ipv6.routing.{h}" for h in header)]
+    rows = [*tshark(tmp_path / "frames.pcap", [*columns, "_ws.expert.message"])]
+    first, second, third = SEGMENTS["srh"]["segments"]
+    for row in rows[:3]:
+        told = [row[column] for column in columns]
+        assert told[:4] == [first, "6", "4", "2"]
+        assert [int(text, 16) for text in told[4:7]] == [2, 0, 7]
+        assert told[7] == f"{third},{second},{first}"
+        assert row["_ws.expert.message"] == ""
+    (only,) = SEGMENTS["received_srh"]["segments"]
+    for row in rows[3:]:
+        assert [row[column] for column in columns] == [only, *7 * [""]]
+
+
+SRV6 = tunnel("srv6", 6)
+PATH: dict[str, Any] = SEGMENTS["srh"]
+OTHER_PATHS = [
+    PATH | {"segments_left": 1},
+    PATH | {"tag": 8},
+    PATH | {"reduced": True},
+    PATH | {"segments": [*PATH["segments"][:2], "2001:db8:5::4"]},
+    {"segments": PATH["segments"][:1], "segments_left": 0},
+    {"segments": PATH["segments"][:1], "segments_left": 0, "reduced": True},
+]
+
+
+@pytest.mark.parametrize("path", OTHER_PATHS)
+def test_frames_on_another_way_than_expected_are_lost_and_counted(
+    engine: Engine, path: dict[str, Any]
+) -> None:
+    right = other_end(tunnel("srv6", 6, srh=path))
+    engine.open_ports(ports(SRV6, right))
+    engine.set_neighbours(NeighboursParams(ports=[]))
+    result = engine.measure(request(SRV6, right, **SENT))
+    found = counts(result)
+    assert found["forward"] == Counts(FRAMES, 0, FRAMES)
+    assert found["reverse"] == Counts(FRAMES, FRAMES)
+    assert other_vlan(result) == [0, FRAMES]
+
+
+def test_a_device_is_an_endpoint_between_both_sides(engine: Engine) -> None:
+    """Right expects what left sends with one segment less before it (RFC 8754 4.3)."""
+    passed = tunnel("srv6", 6, srh=PATH | {"segments_left": 1})
+    right = other_end(passed)
+    behaviour = {
+        "encapsulation": {
+            "left": _told(other_end(SRV6)),
+            "right": _told(passed),
+        }
+    }
+    with (
+        tempfile.TemporaryDirectory(prefix="dutperf") as short,
+        ref_dut(Path(short), behaviour) as device,
+    ):
+        engine.open_ports(
+            [
+                port.model_copy(update={"encapsulation": each.encapsulation})
+                for port, each in zip(device.ports(), ports(SRV6, right), strict=True)
+            ]
+        )
+        engine.set_neighbours(crossed_neighbours())
+        result = engine.measure(request(SRV6, right))
+    assert counts(result) == dict.fromkeys(BOTH, Counts(FRAMES, FRAMES))
+    assert other_vlan(result) == [0, 0]
+
+
+def _told(end: Encapsulation | None) -> dict[str, Any]:
+    assert end
+    return end.model_dump(exclude_none=True)
+
+
 def device_at(left: Encapsulation) -> dict[str, Any]:
     """A router at the other end of the tunnel on the left, which loses every 7th."""
-    told = other_end(left)
-    assert told
     return {
-        "encapsulation": {"left": told.model_dump(exclude_none=True)},
+        "encapsulation": {"left": _told(other_end(left))},
         "routing": {
             "left": ["198.18.0.1", "2001:2::1"],
             "right": ["198.19.0.1", "2001:2:0:8000::1"],

@@ -114,7 +114,8 @@ def _ways(source: Source) -> list[str]:
 
 def _mbps(source: Source, way: str, rate_fps: float) -> float | None:
     """What one direction takes of its medium, preambles and gaps included."""
-    size = _wire_size(source, "left" if way == "forward" else "right")
+    side = "left" if way == "forward" else "right"
+    size = _wire_size(source, side, ("srh",))
     if size is None:
         return None
     return float(Fraction(rate_fps) * 8 * (size + 20) / 10**6)
@@ -125,21 +126,31 @@ def _size(source: Source, side: str) -> Fraction | None:
     return records.mean_size(own[0], side) if own else None
 
 
-def _wire_size(source: Source, side: str) -> Fraction | None:
-    """With what the port has before IP (IEEE 802.3ac, RFC 5695 4.1.5, RFC 8219 4.2)."""
+def _wire_size(source: Source, side: str, headers: tuple[str, ...]) -> Fraction | None:
+    """With what the port has before IP (IEEE 802.3ac, RFC 5695 4.1.5, RFC 8219 4.2).
+
+    ``headers``: whose segments count, of frames that it sends or of those that come.
+    """
     size = _size(source, side)
     ports = [port for port in source.ports if port["name"] == side]
     tagged = ports[:1]  # as all ports of a side are
     before = sum(len(port.get(key, [])) for port in tagged for key in ("vlan", "mpls"))
-    outer = sum(_outer_bytes(port.get("encapsulation")) for port in tagged)
+    outer = sum(_outer_bytes(port.get("encapsulation"), headers) for port in tagged)
     return size and size + 4 * before + outer
 
 
-def _outer_bytes(tunnel: Json | None) -> int:
-    """An IP header, and behind it of GRE 4, of UDP, VXLAN and Ethernet 8, 8 and 14."""
+def _outer_bytes(tunnel: Json | None, headers: tuple[str, ...]) -> int:
+    """An IP header, and behind it of GRE 4, of UDP, VXLAN and Ethernet 8, 8 and 14.
+
+    Of a routing header 8, and 16 of each segment in it (RFC 8754 2).
+    """
     if not tunnel:
         return 0
     ip = 40 if ":" in tunnel["remote"] else 20
+    if tunnel["kind"] == "srv6":
+        paths = [tunnel[each] for each in headers]
+        listed = [p["segments"][1:] if p["reduced"] else p["segments"] for p in paths]
+        return ip + max(8 * bool(each) + 16 * len(each) for each in listed)
     return ip + {"ip": 0, "gre": 4, "vxlan": 30}[tunnel["kind"]]
 
 
@@ -151,7 +162,10 @@ def _media_of(source: Source) -> list[Json]:
     found = []
     pairs = sum(port["name"] == "left" for port in source.ports)
     for port in sorted(source.ports, key=lambda port: str(port["name"])):
-        size = _wire_size(source, port["name"])
+        side = port["name"]
+        ways = {"forward": ("left", "right"), "reverse": ("right", "left")}
+        used = [ways[way].index(side) for way in _ways(source)]
+        size = _wire_size(source, side, tuple(("srh", "received_srh")[n] for n in used))
         size = size and size + _of_pieces(source, port, size)
         if port.get("link_speed_mbps") and size is not None:
             mbps = port["link_speed_mbps"]

@@ -19,11 +19,32 @@ std::string shown(const std::string& name) {
   return quoted.substr(1, quoted.size() - 2);
 }
 
-constexpr NamesOf<net::Tunnel, 3> kTunnels = {{
+constexpr NamesOf<net::Tunnel, 4> kTunnels = {{
     {"ip", net::Tunnel::kIp},
     {"gre", net::Tunnel::kGre},
     {"vxlan", net::Tunnel::kVxlan},
+    {"srv6", net::Tunnel::kSrv6},
 }};
+
+net::SegmentPath parse_segments(const Json& json, const std::string& where) {
+  ObjectReader reader(json, where);
+  net::SegmentPath path;
+  const Json& segments = reader.array("segments", 1, net::SegmentPath::kMost);
+  for (size_t i = 0; i < segments.size(); ++i) {
+    const auto segment = segments[i].is_string()
+                             ? net::IpAddress::parse(segments[i].get<std::string>())
+                             : std::nullopt;
+    if (!segment || segment->version != 6) {
+      reader.refuse(element("segments", i), "is not an IPv6 address");
+    }
+    path.segments.push_back(*segment);
+  }
+  path.left = static_cast<uint8_t>(reader.number("segments_left", 0, segments.size() - 1));
+  path.reduced = reader.flag_or("reduced", false);
+  path.tag = static_cast<uint16_t>(reader.number_or("tag", 0, 0, UINT16_MAX));
+  reader.finish();
+  return path;
+}
 
 }  // namespace
 
@@ -188,6 +209,14 @@ net::Encapsulation ObjectReader::encapsulation_or_none(const std::string& key) {
     ends.vni = static_cast<uint32_t>(reader.number("vni", 0, (1U << 24) - 1));
     ends.inner_mac = reader.mac_or_none("inner_mac").value_or(net::Mac{});
   }
+  const bool is_srv6 = ends.kind == net::Tunnel::kSrv6;
+  if (is_srv6 && ends.local.version != 6) reader.refuse("local", "is not an IPv6 address");
+  const auto segments = [&](const char* name) {
+    if (given(name) != is_srv6) reader.refuse(name, is_srv6 ? "is missing" : "is for srv6");
+    return is_srv6 ? parse_segments(reader.at(name), reader.path(name)) : net::SegmentPath{};
+  };
+  ends.sent = segments("srh");
+  ends.received = segments("received_srh");
   reader.finish();
   return net::Encapsulation(ends);
 }

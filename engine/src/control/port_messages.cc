@@ -252,6 +252,15 @@ NeighboursParams parse_neighbours(const Json& params) {
   return result;
 }
 
+Json to_json(const net::SegmentPath& path) {
+  Json segments = Json::array();
+  for (const net::IpAddress& segment : path.segments) segments.push_back(segment.text());
+  return {{"segments", segments},
+          {"segments_left", path.left},
+          {"reduced", path.reduced},
+          {"tag", path.tag}};
+}
+
 Json to_json(const net::Encapsulation& outer) {
   const net::TunnelEnds& ends = outer.ends();
   const auto compared = [&](size_t bits) { return std::min(bits, 8 * ends.local.size()); };
@@ -269,6 +278,11 @@ Json to_json(const net::Encapsulation& outer) {
       json["vni"] = ends.vni;
       json["src_port"] = ends.src_port;
       json["inner_mac"] = ends.inner_mac.text();
+      break;
+    case net::Tunnel::kSrv6:
+      json["kind"] = "srv6";
+      json["srh"] = to_json(ends.sent);
+      json["received_srh"] = to_json(ends.received);
       break;
   }
   return json;

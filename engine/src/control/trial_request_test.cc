@@ -279,6 +279,21 @@ TEST(TrialRun, IsReadWithOuterHeadersAndWhatIsCopiedToThem) {
   EXPECT_EQ(direction.streams[0].variations.copies, copies);
 }
 
+TEST(TrialRun, IsReadWithSegments) {
+  const dataplane::TrialSpec spec = parse_trial(golden_params("trial.run-ipv6")).spec;
+  const dataplane::DirectionSpec& direction =
+      spec.from[0].outer.bytes() > 0 ? spec.from[0] : spec.from[1];
+  net::TunnelEnds ends{net::Tunnel::kSrv6, ip("2001:2::2"), ip("2001:2:0:8000::2")};
+  const std::vector<net::IpAddress> three = {ip("2001:db8::1"), ip("2001:db8::2"),
+                                             ip("2001:db8::3")};
+  ends.sent = {three, 2, true, 65535};
+  ends.received = {{ip("2001:2::2")}, 0, false, 0};
+  EXPECT_EQ(direction.outer, net::Encapsulation(ends));
+  ends.sent = {{ip("2001:2::2")}, 0, true, 0};
+  ends.received = {three, 1, true, 65535};
+  EXPECT_EQ(direction.received_outer, net::Encapsulation(ends));
+}
+
 TEST(TrialRun, IsReadWithWhomItsFramesAreFor) {
   const dataplane::TrialSpec spec = parse_trial(golden_params("trial.run-stateful")).spec;
   const dataplane::DirectionSpec& direction =

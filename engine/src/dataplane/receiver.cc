@@ -75,7 +75,7 @@ Receiver::Receiver(const TrialSpec& spec, Side side, Share share,
       vlan_(ports[0].own->vlan),
       labels_(spec.from[index_of(spec.sender_to(side))].received_labels),
       outer_(spec.from[index_of(spec.sender_to(side))].received_outer),
-      before_bytes_(vlan_.bytes() + labels_.bytes() + outer_.bytes()),
+      before_bytes_(vlan_.bytes() + labels_.bytes() + outer_.received_bytes()),
       answers_(spec.answers[index_of(side)]),
       before_(outer_.bytes() > 0    ? Before::kOuter
               : labels_.bytes() > 0 ? Before::kLabels
@@ -102,7 +102,8 @@ Receiver::Receiver(const TrialSpec& spec, Side side, Share share,
     for (size_t path = 0; path < streams[i].paths(); ++path) {
       received_by_[i].push_back(streams[i].received_by(path));
     }
-    if (streams[i].received_end) ends_[i].emplace(*streams[i].received_end, outer_.bytes());
+    if (streams[i].received_end)
+      ends_[i].emplace(*streams[i].received_end, outer_.received_bytes());
     sorts_ = sorts_ || ends_[i] || ports.size() > 1;
   }
   if (spec.data && !streams.empty() && !streams[0].is_learned()) {

@@ -144,13 +144,13 @@ inline uint16_t ether_type_of(const uint8_t* ip) {
 
 // Of a frame whose IP packet should stand behind `vlan` and `outer`; neighbours ask and answer
 // without outer headers, and what says why a packet was not forwarded may. All else that is asked
-// of a test frame is asked of `frame` and the bytes of both; its outer headers have lengths and
-// checksums of their own (see Encapsulation::damage_at).
+// of a test frame is asked of `frame` and the (received) bytes of both; its outer headers have
+// lengths and checksums of their own (see Encapsulation::damage_at).
 [[gnu::always_inline]] inline Classified classify_tunnelled(const VlanTags& vlan,
                                                             const Encapsulation& outer,
                                                             const uint8_t* frame, size_t size) {
   constexpr size_t kLeast = sizeof(EthernetHeader) + sizeof(Ipv4Header);
-  const size_t before = vlan.bytes() + outer.bytes();
+  const size_t before = vlan.bytes() + outer.received_bytes();
   const uint8_t* const ether_type = frame + offsetof(EthernetHeader, ether_type) + vlan.bytes();
   if (size >= kLeast + before && vlan.stand_in(frame) && outer.stands_at(ether_type)) [[likely]] {
     const Classified inner =

@@ -14,25 +14,42 @@ constexpr uint8_t kProtocolIpv6 = 41;
 constexpr uint8_t kProtocolGre = 47;
 constexpr uint8_t kVxlanHasVni = 0x08;
 constexpr size_t kTypeBytes = sizeof(EthernetHeader::ether_type);
+constexpr size_t kSegmentBytes = sizeof(Ipv6Header::dst);
 
-uint32_t bytes_behind_ip(Tunnel kind) {
+uint32_t segments_bytes(const SegmentPath& path) {
+  if (path.entries() == 0) return 0;
+  return static_cast<uint32_t>(sizeof(SegmentRoutingHeader) + path.entries() * kSegmentBytes);
+}
+
+uint32_t bytes_behind_ip(Tunnel kind, const SegmentPath& path) {
   switch (kind) {
     case Tunnel::kNone:
     case Tunnel::kIp: return 0;
+    case Tunnel::kSrv6: return segments_bytes(path);
     case Tunnel::kGre: return sizeof(GreHeader);
     case Tunnel::kVxlan: return sizeof(UdpHeader) + sizeof(VxlanHeader) + sizeof(EthernetHeader);
   }
   return 0;
 }
 
-uint8_t protocol_of(Tunnel kind, int inner_version) {
-  if (kind == Tunnel::kGre) return kProtocolGre;
-  if (kind == Tunnel::kVxlan) return kProtocolUdp;
-  return inner_version == 4 ? kProtocolIpv4 : kProtocolIpv6;
+bool has_segments(Tunnel kind, size_t behind_ip_bytes) {
+  return kind == Tunnel::kSrv6 && behind_ip_bytes > 0;
 }
 
-bool is_protocol_of(Tunnel kind, uint8_t protocol) {
-  return protocol == protocol_of(kind, 4) || protocol == protocol_of(kind, 6);
+uint8_t protocol_of_packet(int version) { return version == 4 ? kProtocolIpv4 : kProtocolIpv6; }
+
+bool is_packet(uint8_t protocol) { return protocol == kProtocolIpv4 || protocol == kProtocolIpv6; }
+
+uint8_t protocol_of(Tunnel kind, size_t behind_ip_bytes, int inner_version) {
+  if (kind == Tunnel::kGre) return kProtocolGre;
+  if (kind == Tunnel::kVxlan) return kProtocolUdp;
+  if (has_segments(kind, behind_ip_bytes)) return kIpv6Routing;
+  return protocol_of_packet(inner_version);
+}
+
+bool is_protocol_of(Tunnel kind, size_t behind_ip_bytes, uint8_t protocol) {
+  return protocol == protocol_of(kind, behind_ip_bytes, 4) ||
+         protocol == protocol_of(kind, behind_ip_bytes, 6);
 }
 
 // Whether the first `bits` of two numbers of `width` bits are the same, of which this is where they
@@ -65,7 +82,32 @@ uint16_t type_of(int version) { return version == 4 ? kEtherTypeIpv4 : kEtherTyp
 Encapsulation::Encapsulation(const TunnelEnds& ends) : ends_(ends) {
   if (ends.kind == Tunnel::kNone) return;
   ip_bytes_ = static_cast<uint32_t>(ip_header_bytes(ends.local.version));
-  bytes_ = ip_bytes_ + bytes_behind_ip(ends.kind);
+  bytes_ = ip_bytes_ + bytes_behind_ip(ends.kind, ends.sent);
+  received_bytes_ = ip_bytes_ + bytes_behind_ip(ends.kind, ends.received);
+  sent_to_ = ends.remote;
+  received_at_ = ends.local;
+  if (ends.kind != Tunnel::kSrv6) return;
+  sent_to_ = ends.sent.destination();
+  received_at_ = ends.received.destination();
+  sent_segments_ = written(ends.sent);
+  received_segments_ = written(ends.received);
+}
+
+Encapsulation::Segments Encapsulation::written(const SegmentPath& path) {
+  Segments all{};
+  if (path.entries() == 0) return all;
+  auto* header = reinterpret_cast<SegmentRoutingHeader*>(all.data());
+  header->length = static_cast<uint8_t>(path.entries() * kSegmentBytes / 8);
+  header->routing_type = kSegmentRouting;
+  header->segments_left = path.left;
+  header->last_entry = static_cast<uint8_t>(path.entries() - 1);
+  header->tag = path.tag;
+  for (size_t i = 0; i < path.entries(); ++i) {
+    const IpAddress& segment = path.segments[path.segments.size() - 1 - i];
+    std::memcpy(all.data() + sizeof(*header) + i * kSegmentBytes, segment.bytes.data(),
+                kSegmentBytes);
+  }
+  return all;
 }
 
 void Encapsulation::write(uint8_t* ether_type, int inner_version, size_t inner_bytes,
@@ -76,8 +118,9 @@ void Encapsulation::write(uint8_t* ether_type, int inner_version, size_t inner_b
   uint8_t* const ip = ether_type + kTypeBytes;
   uint8_t* const behind = ip + ip_bytes_;
   std::memset(ip, 0, bytes_);
-  const auto carried = static_cast<uint16_t>(bytes_ - ip_bytes_ + inner_bytes);
-  const uint8_t protocol = protocol_of(ends_.kind, inner_version);
+  const uint32_t behind_bytes = bytes_ - ip_bytes_;
+  const auto carried = static_cast<uint16_t>(behind_bytes + inner_bytes);
+  const uint8_t protocol = protocol_of(ends_.kind, behind_bytes, inner_version);
   if (version == 4) {
     auto* header = reinterpret_cast<Ipv4Header*>(ip);
     header->version_ihl = 0x45;
@@ -86,7 +129,7 @@ void Encapsulation::write(uint8_t* ether_type, int inner_version, size_t inner_b
     header->ttl = ends_.ttl;
     header->protocol = protocol;
     std::memcpy(header->src, ends_.local.bytes.data(), sizeof(header->src));
-    std::memcpy(header->dst, ends_.remote.bytes.data(), sizeof(header->dst));
+    std::memcpy(header->dst, sent_to_.bytes.data(), sizeof(header->dst));
     header->checksum = finish(sum_words(ip, sizeof(Ipv4Header)));
   } else {
     auto* header = reinterpret_cast<Ipv6Header*>(ip);
@@ -95,10 +138,13 @@ void Encapsulation::write(uint8_t* ether_type, int inner_version, size_t inner_b
     header->next_header = protocol;
     header->hop_limit = ends_.ttl;
     std::memcpy(header->src, ends_.local.bytes.data(), sizeof(header->src));
-    std::memcpy(header->dst, ends_.remote.bytes.data(), sizeof(header->dst));
+    std::memcpy(header->dst, sent_to_.bytes.data(), sizeof(header->dst));
   }
   if (ends_.kind == Tunnel::kGre) {
     reinterpret_cast<GreHeader*>(behind)->protocol = type_of(inner_version);
+  } else if (has_segments(ends_.kind, behind_bytes)) {
+    std::memcpy(behind, sent_segments_.data(), behind_bytes);
+    behind[0] = protocol_of_packet(inner_version);
   } else if (ends_.kind == Tunnel::kVxlan) {
     auto* udp = reinterpret_cast<UdpHeader*>(behind);
     udp->src_port = ends_.src_port;
@@ -116,7 +162,7 @@ void Encapsulation::write(uint8_t* ether_type, int inner_version, size_t inner_b
 
 bool Encapsulation::holds_addresses(const uint8_t* src, const uint8_t* dst) const noexcept {
   return begins_as(src, ends_.remote, ends_.remote_bits) &&
-         begins_as(dst, ends_.local, ends_.local_bits);
+         begins_as(dst, received_at_, ends_.local_bits);
 }
 
 bool Encapsulation::begins_at(const uint8_t* ether_type, size_t frame_bytes) noexcept {
@@ -126,7 +172,17 @@ bool Encapsulation::begins_at(const uint8_t* ether_type, size_t frame_bytes) noe
   if (type != kEtherTypeIpv4 && type != kEtherTypeIpv6) return false;
   const size_t at =
       type == kEtherTypeIpv4 ? offsetof(Ipv4Header, protocol) : offsetof(Ipv6Header, next_header);
-  return ip[at] == kProtocolIpv4 || ip[at] == kProtocolIpv6 || ip[at] == kProtocolGre;
+  if (ip[at] != kIpv6Routing) return is_packet(ip[at]) || ip[at] == kProtocolGre;
+  const auto* header = reinterpret_cast<const SegmentRoutingHeader*>(ip + sizeof(Ipv6Header));
+  return type == kEtherTypeIpv6 &&
+         frame_bytes >= sizeof(EthernetHeader) + sizeof(Ipv6Header) + sizeof(*header) &&
+         header->routing_type == kSegmentRouting;
+}
+
+const uint8_t* Encapsulation::inner_protocol(const uint8_t* ip) const noexcept {
+  if (has_segments(ends_.kind, received_bytes_ - ip_bytes_)) return ip + ip_bytes_;
+  return ip + (ends_.local.version == 4 ? offsetof(Ipv4Header, protocol)
+                                        : offsetof(Ipv6Header, next_header));
 }
 
 bool Encapsulation::stands_at(const uint8_t* ether_type) const noexcept {
@@ -134,15 +190,17 @@ bool Encapsulation::stands_at(const uint8_t* ether_type) const noexcept {
   if (*reinterpret_cast<const Be16*>(ether_type) != type_of(version)) return false;
   const uint8_t* const ip = ether_type + kTypeBytes;
   const uint8_t* const behind = ip + ip_bytes_;
+  const uint32_t behind_bytes = received_bytes_ - ip_bytes_;
   if (version == 4) {
     const auto* header = reinterpret_cast<const Ipv4Header*>(ip);
     if (header->version_ihl != 0x45) return false;
     if ((header->flags_fragment & kMoreFragmentsOrOffset) != 0) return false;
-    if (!is_protocol_of(ends_.kind, header->protocol)) return false;
+    if (!is_protocol_of(ends_.kind, behind_bytes, header->protocol)) return false;
     if (!holds_addresses(header->src, header->dst)) return false;
   } else {
     const auto* header = reinterpret_cast<const Ipv6Header*>(ip);
-    if (ip[0] >> 4 != 6 || !is_protocol_of(ends_.kind, header->next_header)) return false;
+    if (ip[0] >> 4 != 6) return false;
+    if (!is_protocol_of(ends_.kind, behind_bytes, header->next_header)) return false;
     if (!holds_addresses(header->src, header->dst)) return false;
   }
   if (ends_.kind == Tunnel::kGre) {
@@ -152,6 +210,10 @@ bool Encapsulation::stands_at(const uint8_t* ether_type) const noexcept {
     const auto* vxlan = reinterpret_cast<const VxlanHeader*>(behind + sizeof(UdpHeader));
     return reinterpret_cast<const UdpHeader*>(behind)->dst_port == kVxlanPort &&
            vxlan->flags == kVxlanHasVni && vxlan->vni_reserved >> 8 == ends_.vni;
+  }
+  if (has_segments(ends_.kind, behind_bytes)) {
+    return is_packet(behind[0]) &&
+           std::memcmp(behind + 1, received_segments_.data() + 1, behind_bytes - 1) == 0;
   }
   return true;
 }
@@ -167,17 +229,14 @@ uint16_t Encapsulation::inner_type(const uint8_t* ether_type) const noexcept {
           ->ether_type;
     default: break;
   }
-  const uint8_t protocol = ends_.local.version == 4
-                               ? reinterpret_cast<const Ipv4Header*>(ip)->protocol
-                               : reinterpret_cast<const Ipv6Header*>(ip)->next_header;
-  return type_of(protocol == kProtocolIpv4 ? 4 : 6);
+  return type_of(*inner_protocol(ip) == kProtocolIpv4 ? 4 : 6);
 }
 
 std::optional<Damage> Encapsulation::damage_at(const uint8_t* ether_type, size_t inner_bytes,
                                                bool verify_checksums) const noexcept {
   const uint8_t* const ip = ether_type + kTypeBytes;
   const auto* const udp = reinterpret_cast<const UdpHeader*>(ip + ip_bytes_);
-  const size_t carried = bytes_ - ip_bytes_ + inner_bytes;
+  const size_t carried = received_bytes_ - ip_bytes_ + inner_bytes;
   const int version = ends_.local.version;
   const size_t told =
       version == 4 ? size_t{reinterpret_cast<const Ipv4Header*>(ip)->total_length}
@@ -198,16 +257,17 @@ Encapsulation Encapsulation::from_other_end() const {
   TunnelEnds ends = ends_;
   std::swap(ends.local, ends.remote);
   std::swap(ends.local_bits, ends.remote_bits);
+  std::swap(ends.sent, ends.received);
   return Encapsulation(ends);
 }
 
 size_t Encapsulation::take_out(uint8_t* frame, size_t size) const noexcept {
   uint8_t* const ether_type = frame + offsetof(EthernetHeader, ether_type);
   const uint16_t type = inner_type(ether_type);
-  const size_t inner = sizeof(EthernetHeader) + bytes_;
+  const size_t inner = sizeof(EthernetHeader) + received_bytes_;
   std::memmove(frame + sizeof(EthernetHeader), frame + inner, size - inner);
   *reinterpret_cast<Be16*>(ether_type) = type;
-  return size - bytes_;
+  return size - received_bytes_;
 }
 
 size_t Encapsulation::put_in(uint8_t* frame, size_t size) const noexcept {

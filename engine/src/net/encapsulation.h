@@ -2,15 +2,18 @@
 // puts them on (RFC 8219 4.2; a tester that sends and expects them needs no second device).
 //
 // A port has one tunnel and all its test frames go through it; ARP and neighbour discovery go
-// without. What stands before the inner packet has the same length in all frames of a port, so a
-// frame is like one without it `bytes()` further on, but for the EtherType. Of the outer headers a
-// device may choose hop limit, class, flow label, identification and UDP source port: these are not
-// compared. Their lengths and checksums must hold.
+// without. What stands before the inner packet has the same length in all frames that a port sends,
+// so a frame is like one without it `bytes()` further on, but for the EtherType; in all that it
+// receives `received_bytes()`, which differ where segments do. Of the outer headers a device may
+// choose hop limit, class, flow label, identification and UDP source port: these are not compared.
+// Their lengths and checksums must hold.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "net/address.h"
 #include "net/damage.h"
@@ -23,9 +26,27 @@ enum class Tunnel : uint8_t {
   kIp,     // an IP header alone (RFC 2473, RFC 4213): DS-Lite, lw4o6, MAP-E, 6rd
   kGre,    // without key, checksum and sequence number (RFC 2784)
   kVxlan,  // RFC 7348
+  kSrv6,   // an IPv6 header, and a Segment Routing Header if it has segments (RFC 8986 5.1, 5.2)
 };
 
-// As seen from the tester, which is one end.
+// The segments that a packet visits, first to last (RFC 8754 2, RFC 8402 2).
+struct SegmentPath {
+  static constexpr size_t kMost = 16;
+
+  std::vector<IpAddress> segments;
+  uint8_t left = 0;      // behind the one that the packet is on its way to
+  bool reduced = false;  // the header goes without the first one (RFC 8754 4.1.1)
+  uint16_t tag = 0;
+
+  bool operator==(const SegmentPath&) const = default;
+
+  const IpAddress& destination() const { return segments[segments.size() - 1 - left]; }
+  // That stand in the header; without any there is none.
+  size_t entries() const { return segments.size() - (reduced ? 1 : 0); }
+};
+
+// As seen from the tester, which is one end. With segments `local` is the source of what is sent,
+// `remote` that of what arrives, and the destinations are segments.
 struct TunnelEnds {
   Tunnel kind = Tunnel::kNone;
   IpAddress local;
@@ -37,23 +58,24 @@ struct TunnelEnds {
   uint32_t vni = 0;            // VXLAN
   uint16_t src_port = 0xC000;  // VXLAN
   Mac inner_mac;               // VXLAN: the device's, inside
+  SegmentPath sent;            // SRv6
+  SegmentPath received;        // SRv6: as they are when the tester has it
 
   bool operator==(const TunnelEnds&) const = default;
 };
 
 class Encapsulation {
  public:
-  static constexpr size_t kMaxBytes =
-      sizeof(Ipv6Header) + sizeof(UdpHeader) + sizeof(VxlanHeader) + sizeof(EthernetHeader);
-
   Encapsulation() = default;
-  // REQUIRES: addresses of one version; vni below 2^24.
+  // REQUIRES: addresses of one version; vni below 2^24; of SRv6 addresses of IPv6, and of both ways
+  // 1 to SegmentPath::kMost segments, fewer left.
   explicit Encapsulation(const TunnelEnds& ends);
 
   bool operator==(const Encapsulation&) const = default;
 
   const TunnelEnds& ends() const { return ends_; }
   uint32_t bytes() const { return bytes_; }
+  uint32_t received_bytes() const { return received_bytes_; }
   // From the outer IP header on; 0: the kind has none.
   uint32_t udp_offset() const { return ends_.kind == Tunnel::kVxlan ? ip_bytes_ : 0; }
 
@@ -62,12 +84,12 @@ class Encapsulation {
   void write(uint8_t* ether_type, int inner_version, size_t inner_bytes,
              const Mac& inner_src) const noexcept;
 
-  // Whether the packet there carries a packet or GRE, of a frame that without its VLAN tags has so
-  // many bytes.
+  // Whether the packet there carries a packet, GRE or segments, of a frame that without its VLAN
+  // tags has so many bytes.
   static bool begins_at(const uint8_t* ether_type, size_t frame_bytes) noexcept;
 
-  // Whether it stands there, from the device to the tester. REQUIRES: bytes() behind the EtherType
-  // may be read.
+  // Whether it stands there, from the device to the tester. REQUIRES: received_bytes() behind the
+  // EtherType may be read.
   bool stands_at(const uint8_t* ether_type) const noexcept;
   // What it says stands behind it, as an EtherType. REQUIRES: it stands there.
   uint16_t inner_type(const uint8_t* ether_type) const noexcept;
@@ -85,11 +107,23 @@ class Encapsulation {
   size_t put_in(uint8_t* frame, size_t size) const noexcept;
 
  private:
+  // What stands behind an outer IPv6 header, but for the first byte, the next header.
+  using Segments = std::array<uint8_t, sizeof(SegmentRoutingHeader) +
+                                           SegmentPath::kMost * sizeof(Ipv6Header::dst)>;
+
+  static Segments written(const SegmentPath& path);
   bool holds_addresses(const uint8_t* src, const uint8_t* dst) const noexcept;
+  // Where an outer header that stands there says what is in it.
+  const uint8_t* inner_protocol(const uint8_t* ip) const noexcept;
 
   TunnelEnds ends_;
+  IpAddress sent_to_;
+  IpAddress received_at_;
   uint32_t bytes_ = 0;
+  uint32_t received_bytes_ = 0;
   uint32_t ip_bytes_ = 0;  // of the outer IP header
+  Segments sent_segments_{};
+  Segments received_segments_{};
 };
 
 }  // namespace dutperf::net

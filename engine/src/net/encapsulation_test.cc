@@ -32,15 +32,29 @@ TunnelEnds ends_of(Tunnel kind, int outer_version) {
   return ends;
 }
 
+// As many segments as that, of addresses that begin as `first` says.
+SegmentPath path(const char* first, size_t segments, uint8_t left, bool reduced = false) {
+  SegmentPath path{std::vector<IpAddress>(segments, ip(first)), left, reduced, 0x1234};
+  for (size_t i = 0; i < segments; ++i) path.segments[i].bytes[15] = static_cast<uint8_t>(i + 1);
+  return path;
+}
+
 struct Case {
   Tunnel kind;
   int outer;
   int inner;
+  SegmentPath sent = {};
+  SegmentPath received = {};
 };
 
 class Tunnelled : public ::testing::TestWithParam<Case> {
  protected:
-  TunnelEnds ends() const { return ends_of(GetParam().kind, GetParam().outer); }
+  TunnelEnds ends() const {
+    TunnelEnds ends = ends_of(GetParam().kind, GetParam().outer);
+    ends.sent = GetParam().sent;
+    ends.received = GetParam().received;
+    return ends;
+  }
   // Of the tester's end, and of the device's: what arrives at the tester.
   FrameLayout sent(const VlanTags& vlan = {}) const { return layout_of(ends(), vlan); }
   FrameLayout layout_of(const TunnelEnds& ends, const VlanTags& vlan = {}) const {
@@ -60,6 +74,12 @@ class Tunnelled : public ::testing::TestWithParam<Case> {
   }
   Classified classified(const Bytes& frame, const VlanTags& vlan = {}) const {
     return classify_tunnelled(vlan, Encapsulation(ends()), frame.data(), frame.size());
+  }
+  // Of what arrives.
+  static IpAddress& destination(TunnelEnds& ends) {
+    SegmentPath& path = ends.received;
+    return ends.kind == Tunnel::kSrv6 ? path.segments[path.segments.size() - 1 - path.left]
+                                      : ends.local;
   }
   std::optional<Damage> damage(const Bytes& frame, bool verify_checksums = true) const {
     return Encapsulation(ends()).damage_at(frame.data() + 12, 110, verify_checksums);
@@ -107,9 +127,9 @@ TEST_P(Tunnelled, AnotherTunnelIsNotTheirs) {
       ASSERT_EQ(classified(tagged_frame(layout)).kind == FrameKind::kTest, false);
     }
   }
-  for (const auto change : {+[](TunnelEnds& e) { e.local.bytes[1] ^= 1; },
+  for (const auto change : {+[](TunnelEnds& e) { destination(e).bytes[1] ^= 1; },
                             +[](TunnelEnds& e) { e.remote.bytes[1] ^= 1; },
-                            +[](TunnelEnds& e) { e.local.bytes[3] ^= 1; }}) {
+                            +[](TunnelEnds& e) { destination(e).bytes[3] ^= 1; }}) {
     TunnelEnds others = ends();
     change(others);
     FrameLayout layout = sent();
@@ -122,13 +142,14 @@ TEST_P(Tunnelled, AnotherTunnelIsNotTheirs) {
 }
 
 TEST_P(Tunnelled, WhatVariesOfTheLocalAddressIsNotCompared) {
+  if (GetParam().received.entries() > 0) return;  // it stands among the segments, too
   TunnelEnds own = ends();
   const auto bits = static_cast<uint8_t>(8 * own.local.size() - 5);
   own.local_bits = bits;
   for (const auto& [flipped, kind] :
        {std::pair{uint8_t{0x1f}, FrameKind::kTest}, {uint8_t{0x20}, FrameKind::kOtherVlan}}) {
     TunnelEnds others = ends();
-    others.local.bytes[others.local.size() - 1] ^= flipped;
+    destination(others).bytes[others.local.size() - 1] ^= flipped;
     FrameLayout layout = sent();
     layout.outer = Encapsulation(others).from_other_end();
     const Bytes frame = tagged_frame(layout);
@@ -252,6 +273,61 @@ INSTANTIATE_TEST_SUITE_P(OfAllKinds, Tunnelled,
                                            Case{Tunnel::kGre, 4, 6}, Case{Tunnel::kVxlan, 4, 4},
                                            Case{Tunnel::kVxlan, 6, 4}, Case{Tunnel::kVxlan, 4, 6},
                                            Case{Tunnel::kVxlan, 6, 6}));
+
+constexpr size_t kMost = SegmentPath::kMost;
+INSTANTIATE_TEST_SUITE_P(
+    OfSegments, Tunnelled,
+    ::testing::Values(
+        Case{Tunnel::kSrv6, 6, 4, path("fd00:1::", 3, 2), path("fd00:2::", 1, 0)},
+        Case{Tunnel::kSrv6, 6, 6, path("fd00:1::", 3, 2), path("fd00:2::", 1, 0, true)},
+        Case{Tunnel::kSrv6, 6, 4, path("fd00:1::", 1, 0, true), path("fd00:1::", 1, 0)},
+        Case{Tunnel::kSrv6, 6, 6, path("fd00:1::", 1, 0), path("fd00:2::", 2, 0, true)},
+        Case{Tunnel::kSrv6, 6, 4, path("fd00:1::", 3, 2, true), path("fd00:1::", 3, 1, true)},
+        Case{Tunnel::kSrv6, 6, 6, path("fd00:1::", kMost, kMost - 1), path("fd00:2::", kMost, 0)}));
+
+// What is in the destination alone goes without a header; else it stands there and in the list.
+TEST(SegmentsOfATunnel, MakeAFrameLonger) {
+  const auto bytes = [](const SegmentPath& sent) {
+    TunnelEnds ends = ends_of(Tunnel::kSrv6, 6);
+    ends.sent = sent;
+    ends.received = path("fd00:2::", 2, 0);
+    const Encapsulation outer(ends);
+    EXPECT_EQ(outer.received_bytes(), 40U + 8 + 2 * 16);
+    EXPECT_EQ(outer.from_other_end().received_bytes(), outer.bytes());
+    return outer.bytes();
+  };
+  EXPECT_EQ(bytes(path("fd00:1::", 1, 0, true)), 40U);
+  EXPECT_EQ(bytes(path("fd00:1::", 1, 0)), 40U + 8 + 16);
+  EXPECT_EQ(bytes(path("fd00:1::", 3, 2, true)), 40U + 8 + 2 * 16);
+  EXPECT_EQ(bytes(path("fd00:1::", kMost, 0)), 40U + 8 + kMost * 16);
+}
+
+// An endpoint decrements what is left and writes the next segment over the destination (RFC 8754
+// 4.3.1.1): that, and no other bit of the header, may differ between what is sent and arrives.
+TEST(SegmentsOfATunnel, AreComparedBitByBitBehindAnEndpoint) {
+  TunnelEnds left = ends_of(Tunnel::kSrv6, 6);
+  left.sent = path("fd00:1::", 3, 2);
+  left.received = path("fd00:2::", 2, 0);
+  TunnelEnds right = Encapsulation(left).from_other_end().ends();
+  right.received.left = 1;
+  FrameLayout layout = sample_layout(4, 128);
+  layout.outer = Encapsulation(left);
+  Bytes frame = tagged_frame(layout);
+  const Encapsulation own(right);
+  EXPECT_FALSE(own.stands_at(frame.data() + 12));
+  --frame[14 + 40 + 3];
+  std::copy_n(frame.begin() + 14 + 40 + 8 + 16, 16, frame.begin() + 14 + 24);
+  ASSERT_TRUE(own.stands_at(frame.data() + 12));
+  for (size_t bit = 0; bit < 8 * (8 + 3 * 16); ++bit) {
+    uint8_t& byte = frame[14 + 40 + bit / 8];
+    byte ^= static_cast<uint8_t>(1U << (bit % 8));
+    ASSERT_FALSE(own.stands_at(frame.data() + 12)) << bit;
+    const auto found = classify_tunnelled({}, own, frame.data(), frame.size());
+    const bool is_routing = frame[14 + 40 + 2] == 4;
+    ASSERT_EQ(found.kind, is_routing ? FrameKind::kOtherVlan : FrameKind::kForeign) << bit;
+    byte ^= static_cast<uint8_t>(1U << (bit % 8));
+  }
+}
 
 TEST(TunnelPort, NeighboursAskBesideIt) {
   const Encapsulation outer(ends_of(Tunnel::kVxlan, 4));

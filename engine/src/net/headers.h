@@ -133,6 +133,19 @@ struct GreHeader {
 };
 static_assert(sizeof(GreHeader) == 4);
 
+// RFC 8754 2; the segments stand behind it, the last one first.
+struct SegmentRoutingHeader {
+  uint8_t next_header;
+  uint8_t length;  // in 8 bytes, without the first ones
+  uint8_t routing_type;
+  uint8_t segments_left;
+  uint8_t last_entry;
+  uint8_t flags;
+  Be16 tag;
+};
+static_assert(sizeof(SegmentRoutingHeader) == 8);
+inline constexpr uint8_t kSegmentRouting = 4;  // of routing headers' types
+
 struct VxlanHeader {
   uint8_t flags;
   uint8_t reserved[3];

@@ -23,6 +23,10 @@ from dutperf.protocol.base import (
     IpVersion,
     Mac,
     MplsLabel,
+    SegmentRouting,
+    Segments,
+    SegmentsLeft,
+    SegmentTag,
     TunnelKind,
     VlanTags,
 )
@@ -258,34 +262,89 @@ SideTags = Annotated[
 # encapsulation: ipv4-in-ipv6     encapsulation: {kind: gre, remote: "2001:db8::1"}
 
 
-SideKind = Literal["ipv4-in-ipv6", "ipv6-in-ipv4", "gre", "vxlan"]
+SideKind = Literal["ipv4-in-ipv6", "ipv6-in-ipv4", "gre", "vxlan", "srv6"]
 _KINDS: dict[SideKind, TunnelKind] = {
     "ipv4-in-ipv6": "ip",
     "ipv6-in-ipv4": "ip",
     "gre": "gre",
     "vxlan": "vxlan",
+    "srv6": "srv6",
 }
-_OUTER: dict[str, IpVersion] = {"ipv4-in-ipv6": 6, "ipv6-in-ipv4": 4}
+_OUTER: dict[str, IpVersion] = {"ipv4-in-ipv6": 6, "ipv6-in-ipv4": 4, "srv6": 6}
 _INNER: dict[str, IpVersion] = {"ipv4-in-ipv6": 4, "ipv6-in-ipv4": 6}
 PER_HOST_BITS = 96
 """Of the tester's outer address that all tunnels have, where each host has its own."""
 
 
+class SideSegments(Strict):
+    """The segments of packets, and how their header has them (RFC 8754 2)."""
+
+    segments: Segments = Field(description="IPv6 addresses, first to last")
+    segments_left: SegmentsLeft | None = Field(
+        default=None,
+        description="how many follow the one that a packet on this link is on its way "
+        "to; default: of what the tester sends all but the first, of what arrives none",
+    )
+    reduced: bool = Field(
+        default=False,
+        description="the header goes without the first segment, which stands in the "
+        "destination alone (RFC 8754 4.1.1); of a single one there is no header then",
+    )
+    tag: SegmentTag = Field(default=0, description="of the header")
+
+    def on_the_wire(self, left: int) -> SegmentRouting:
+        """With ``left`` segments left where it does not say how many."""
+        keys = self.model_dump() | {"segments_left": left}
+        if self.segments_left is not None:
+            keys["segments_left"] = self.segments_left
+        return SegmentRouting(**keys)
+
+    @model_validator(mode="after")
+    def _some_are_left(self) -> Self:
+        if (self.segments_left or 0) >= len(self.segments):
+            raise KeyedError(
+                ("segments_left",),
+                f"{self.segments_left} must be below the number of segments, "
+                f"{len(self.segments)}",
+            )
+        return self
+
+
+def _listed(value: Any) -> Any:  # noqa: ANN401 - raw YAML
+    return {"segments": value} if isinstance(value, list) else value
+
+
+_SegmentsOfASide = Annotated[
+    SideSegments | None,
+    BeforeValidator(_listed, json_schema_input_type=SideSegments | Segments | None),
+]
+
+
 class SideEncapsulation(Strict):
-    """The tunnel of one side (RFC 8219 4.2; RFC 2473, 4213, 2784, 7348)."""
+    """The tunnel of one side (RFC 8219 4.2; RFC 2473, 4213, 2784, 7348, 8986)."""
 
     kind: SideKind = Field(
         description="ipv4-in-ipv6 (DS-Lite, lw4o6, MAP-E), ipv6-in-ipv4 (6in4, 6rd), "
-        "gre without options, or vxlan"
+        "gre without options, vxlan, or srv6"
     )
     remote: Ip | None = Field(
         default=None,
         description="the DUT's end; default: the side's gateway of the outer version. "
-        "gre and vxlan must have it",
+        "gre and vxlan must have it; of srv6 the source address of what arrives",
     )
     local: Ip | None = Field(
         default=None,
         description="the tester's end; default: its own address on this side",
+    )
+    srh: _SegmentsOfASide = Field(
+        default=None,
+        description="of srv6, which must have it: the segments that the tester's "
+        "packets visit, first to last, or an object",
+    )
+    received_srh: _SegmentsOfASide = Field(
+        default=None,
+        description="of srv6: the same of what arrives; default: a header with the "
+        "tester's end alone",
     )
     tunnel_per_host: bool = Field(
         default=False,
@@ -322,6 +381,16 @@ class SideEncapsulation(Strict):
             if (given is not None) != (self.kind == "vxlan"):
                 needs = "needs" if self.kind == "vxlan" else "has no"
                 raise KeyedError((key,), f"{self.kind} {needs} {key}")
+        if self.kind == "srv6":
+            if self.srh is None:
+                raise KeyedError(
+                    ("srh",), "srv6 needs the segments of its packets, srh"
+                )
+            if self.tunnel_per_host:
+                raise KeyedError(("tunnel_per_host",), "does not go with srv6")
+        for key, path in (("srh", self.srh), ("received_srh", self.received_srh)):
+            if path and self.kind != "srv6":
+                raise KeyedError((key,), f"{self.kind} has no {key}")
         if self.map:
             if self.kind != "ipv4-in-ipv6":
                 raise KeyedError(("map",), f"is ipv4-in-ipv6, not {self.kind}")
@@ -358,6 +427,10 @@ class SideEncapsulation(Strict):
             if devices.outer_version == 6
             else "ipv6-in-ipv4"
         )
+        sent, received = (
+            path and SideSegments(**path.model_dump())
+            for path in (devices.received_srh, devices.srh)
+        )
         return cls(
             kind=kind,
             local=devices.remote,
@@ -365,6 +438,8 @@ class SideEncapsulation(Strict):
             tunnel_per_host=devices.remote_bits is not None,
             vni=devices.vni,
             inner_mac=devices.inner_mac,
+            srh=sent,
+            received_srh=received,
         )
 
     def carries(self, version: IpVersion) -> bool:
@@ -379,14 +454,22 @@ class SideEncapsulation(Strict):
         bits = PER_HOST_BITS if self.tunnel_per_host else None
         if self.map and inner:
             local, bits = self.map.address(inner, 0), self.map.prefix_bits
+        local = self.local or local
+        sent = received = None
+        if self.srh:
+            at_tester = self.received_srh or SideSegments(segments=[local])
+            sent = self.srh.on_the_wire(len(self.srh.segments) - 1)
+            received = at_tester.on_the_wire(0)
         return Encapsulation(
             kind=_KINDS[self.kind],
-            local=self.local or local,
+            local=local,
             remote=self.remote or remote,
             local_bits=bits,
             ttl=self.ttl,
             vni=self.vni,
             inner_mac=self.inner_mac,
+            srh=sent,
+            received_srh=received,
         )
 
 

@@ -34,6 +34,7 @@ from dutperf.protocol.base import (
     Side,
     WhenFull,
     mpls_bytes,
+    outer_bytes,
     port_name,
     vlan_bytes_of_mtu,
 )
@@ -419,8 +420,7 @@ class SideConfig(PortKeys):
 
         That are MPLS labels, outer headers, and VLAN tags but for one of 802.1Q.
         """
-        outer = self.tunnel
-        before = mpls_bytes(self.mpls) + (outer.bytes if outer else 0)
+        before = mpls_bytes(self.mpls) + outer_bytes(self.tunnel)
         return self.port.mtu - vlan_bytes_of_mtu(self.vlan) - before
 
     @property

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Literal, Protocol
 
 from dutperf.config import Testbed
+from dutperf.config.flows import senders
 from dutperf.config.side import SideConfig
 from dutperf.config.sizes import (
     check_sizes,
@@ -148,7 +149,10 @@ def mean_wire_size(cell: Cell, port: Link) -> Fraction:
 
     Of a frame in pieces what all of them take of the medium, less one gap.
     """
-    before = bytes_before_ip(port)
+    sides = senders(cell)
+    before = bytes_before_ip(
+        port, sends=port.name in sides, receives=bool(sides - {port.name})
+    )
     mtu = None if port.mtu is None else port.mtu - bytes_of_mtu(port)
     pieces = mean_pieces(cell, port.name, mtu)
     further = further_pieces_bytes(pieces)

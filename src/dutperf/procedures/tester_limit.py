@@ -81,7 +81,7 @@ def _mean_sent(
     """Mean size of the frames that one side sends; they may come out in another."""
     side: Side = "left" if direction == "forward" else "right"
     own = [port for port in ports if port.name == side and not port.number]
-    before = sum(map(bytes_before_ip, own))
+    before = sum(bytes_before_ip(port, receives=False) for port in own)
     return mean_frame_size(cell, side) + before
 
 

@@ -233,25 +233,84 @@ def vlan_bytes_of_mtu(tags: Sequence[VlanTag]) -> int:
 # Outer headers: what a frame's IP packet stands in on one side of the device.
 
 
-TunnelKind = Literal["ip", "gre", "vxlan"]
+TunnelKind = Literal["ip", "gre", "vxlan", "srv6"]
 _BEHIND_IP: dict[TunnelKind, int] = {"ip": 0, "gre": 4, "vxlan": 30}
 """GRE without options 4; UDP 8, VXLAN 8 and the inner Ethernet header 14."""
+MAX_SEGMENTS = 16
 _IP_BYTES: dict[IpVersion, int] = {4: 20, 6: 40}
 VNI_END = 2**24
 Bits = Annotated[int, Field(ge=0, le=128)]
+
+
+def _check_ipv6(text: str) -> str:
+    if ":" not in text:
+        raise ValueError("must be an IPv6 address")
+    return text
+
+
+Segments = Annotated[
+    list[Annotated[Ip, AfterValidator(_check_ipv6)]],
+    Field(min_length=1, max_length=MAX_SEGMENTS),
+]
+"""In the order in which a packet visits them."""
+SegmentsLeft = Annotated[int, Field(ge=0, lt=MAX_SEGMENTS)]
+SegmentTag = Annotated[int, Field(ge=0, le=65535)]
+
+
+class SegmentRouting(Message):
+    """Segments of an SRv6 packet, and how its header has them (RFC 8754 2)."""
+
+    segments: Segments = Field(
+        description="first to last; the header has them reversed"
+    )
+    segments_left: SegmentsLeft = Field(
+        description="how many follow the one that the packet is on its way to"
+    )
+    reduced: bool = Field(
+        default=False,
+        description="the header goes without the first segment (RFC 8754 4.1.1); of a "
+        "single one there is no header then (RFC 8986 5.2)",
+    )
+    tag: SegmentTag = 0
+
+    @model_validator(mode="after")
+    def _some_are_left(self) -> Self:
+        if self.segments_left >= len(self.segments):
+            raise ValueError(
+                f"segments_left {self.segments_left} must be below the number of "
+                f"segments, {len(self.segments)}"
+            )
+        return self
+
+    @property
+    def destination(self) -> str:
+        """Of the IPv6 header."""
+        return self.segments[-1 - self.segments_left]
+
+    @property
+    def bytes(self) -> int:
+        """Of the routing header; 0: there is none."""
+        entries = len(self.segments) - self.reduced
+        return 8 + 16 * entries if entries else 0
 
 
 class Encapsulation(Message):
     """A tunnel as its end has it: the tester's, of a port (RFC 8219 4.2, single DUT).
 
     ``ip``: an IP header alone (RFC 2473, RFC 4213); ``gre``: RFC 2784 without key,
-    checksum and sequence number; ``vxlan``: RFC 7348. Of what arrives hop limit,
-    class, flow label, identification and UDP source port are not compared.
+    checksum and sequence number; ``vxlan``: RFC 7348; ``srv6``: an IPv6 header and a
+    Segment Routing Header (RFC 8986 5.1, 5.2). Of what arrives hop limit, class, flow
+    label, identification and UDP source port are not compared.
     """
 
     kind: TunnelKind
-    local: Ip = Field(description="the tester's end")
-    remote: Ip = Field(description="the device's end, of the same IP version")
+    local: Ip = Field(
+        description="the tester's end; of srv6 the source of what is sent"
+    )
+    remote: Ip = Field(
+        description="the device's end, of the same IP version; of srv6 the source of "
+        "what arrives"
+    )
     local_bits: Bits | None = Field(
         default=None,
         description="of local that what arrives must have, where it varies; null: all",
@@ -267,6 +326,12 @@ class Encapsulation(Message):
     inner_mac: Mac | None = Field(
         default=None, description="the device's in VXLAN, which must have it"
     )
+    srh: SegmentRouting | None = Field(
+        default=None, description="of srv6, which must have it: of what is sent"
+    )
+    received_srh: SegmentRouting | None = Field(
+        default=None, description="likewise, as what arrives has it"
+    )
 
     @model_validator(mode="after")
     def _ends_fit(self) -> Self:
@@ -278,6 +343,11 @@ class Encapsulation(Message):
             raise ValueError("vxlan needs vni and inner_mac")
         if not is_vxlan and any((self.vni, self.src_port, self.inner_mac)):
             raise ValueError("vni, src_port and inner_mac are vxlan's")
+        for key, path in (("srh", self.srh), ("received_srh", self.received_srh)):
+            if (path is not None) != (self.kind == "srv6"):
+                raise ValueError(f"{key} is srv6's, which needs it")
+        if self.kind == "srv6" and local.version != 6:
+            raise ValueError("srv6 has outer headers of IPv6")
         return self
 
     @property
@@ -287,8 +357,17 @@ class Encapsulation(Message):
 
     @property
     def bytes(self) -> int:
-        """How much longer it makes a frame."""
-        return _IP_BYTES[self.outer_version] + _BEHIND_IP[self.kind]
+        """How much longer it makes a frame that is sent."""
+        return self._bytes(self.srh)
+
+    @property
+    def received_bytes(self) -> int:
+        """How much longer it makes a frame that arrives: by other segments."""
+        return self._bytes(self.received_srh)
+
+    def _bytes(self, path: SegmentRouting | None) -> int:
+        behind = path.bytes if path else _BEHIND_IP.get(self.kind, 0)
+        return _IP_BYTES[self.outer_version] + behind
 
 
 class Headed(Protocol):
@@ -302,19 +381,28 @@ class Headed(Protocol):
     def encapsulation(self) -> Encapsulation | None: ...  # noqa: D102
 
 
-def bytes_before_ip(port: Headed) -> int:
-    """How much longer tags, labels and outer headers make the frames of ``port``."""
-    return vlan_bytes(port.vlan) + _behind_tags(port)
+def bytes_before_ip(port: Headed, *, sends: bool = True, receives: bool = True) -> int:
+    """How much longer tags, labels and outer headers make the frames of ``port``.
+
+    The longest that it has: of those that it sends, and of those that it receives.
+    """
+    outer = outer_bytes(port.encapsulation, sends=sends, receives=receives)
+    return vlan_bytes(port.vlan) + mpls_bytes(port.mpls) + outer
 
 
 def bytes_of_mtu(port: Headed) -> int:
     """What of these the MTU has to carry: a port carries one 802.1Q tag beside it."""
-    return vlan_bytes_of_mtu(port.vlan) + _behind_tags(port)
+    outer = outer_bytes(port.encapsulation)
+    return vlan_bytes_of_mtu(port.vlan) + mpls_bytes(port.mpls) + outer
 
 
-def _behind_tags(port: Headed) -> int:
-    outer = port.encapsulation
-    return mpls_bytes(port.mpls) + (outer.bytes if outer else 0)
+def outer_bytes(
+    outer: Encapsulation | None, *, sends: bool = True, receives: bool = True
+) -> int:
+    """How much longer outer headers make frames, where both lengths count."""
+    if outer is None:
+        return 0
+    return max(sends * outer.bytes, receives * outer.received_bytes)
 
 
 # What the medium can carry, and what frames take of it (RFC 5180 A.1, RFC 2544 B).

@@ -309,12 +309,15 @@ def _own(
 
 
 def _ends_of_tunnels(side: SideConfig, hosts: AddressSet) -> list[AddressRange]:
-    """The outer addresses on the side, if each host has one."""
+    """The outer addresses on the side, one for each host if it has its own."""
     outer, own = side.tunnel, side.encapsulation
     if outer is None or own is None:
         return []
     if not own.tunnel_per_host:
-        return [AddressRange(first=outer.local)]
+        ends = [outer.local]
+        if outer.received_srh:
+            ends.append(outer.received_srh.destination)
+        return [AddressRange(first=end) for end in ends]
     return [_range(each, each.fields[0]) for each in tunnel_ends(outer.local, hosts)]
 
 

@@ -99,12 +99,13 @@ Bytes datagram(const FrameLayout& layout, const Bytes& payload) {
   return with_checksum(checksum == 0 ? 0xffff : checksum);
 }
 
-// RFC 2473 and RFC 4213, RFC 2784, RFC 7348; from the outer IP header on.
+// RFC 2473 and RFC 4213, RFC 2784, RFC 7348, RFC 8754; from the outer IP header on.
 Bytes outer_headers(const FrameLayout& layout, size_t inner_bytes) {
   const TunnelEnds& ends = layout.outer.ends();
   const uint64_t type = layout.ip_version == 4 ? 0x0800 : 0x86dd;
   Bytes behind;
   int protocol = layout.ip_version == 4 ? 4 : 41;
+  IpAddress destination = ends.remote;
   if (ends.kind == Tunnel::kGre) {
     protocol = 47;
     put(behind, 0, 2);
@@ -122,6 +123,22 @@ Bytes outer_headers(const FrameLayout& layout, size_t inner_bytes) {
     put(behind, Bytes(ends.inner_mac.bytes.begin(), ends.inner_mac.bytes.end()));
     put(behind, Bytes(layout.src_mac.bytes.begin(), layout.src_mac.bytes.end()));
     put(behind, type, 2);
+  } else if (ends.kind == Tunnel::kSrv6) {
+    std::vector<IpAddress> segments = ends.sent.segments;
+    std::reverse(segments.begin(), segments.end());
+    destination = segments.at(ends.sent.left);
+    if (ends.sent.reduced) segments.pop_back();
+    if (!segments.empty()) {
+      put(behind, static_cast<uint64_t>(protocol), 1);
+      protocol = 43;
+      put(behind, 2 * segments.size(), 1);
+      put(behind, 4, 1);
+      put(behind, ends.sent.left, 1);
+      put(behind, segments.size() - 1, 1);
+      put(behind, 0, 1);
+      put(behind, ends.sent.tag, 2);
+    }
+    for (const IpAddress& segment : segments) put(behind, address_bytes(segment));
   }
   const auto ip_header = [&](uint16_t checksum) {
     Bytes header;
@@ -139,7 +156,7 @@ Bytes outer_headers(const FrameLayout& layout, size_t inner_bytes) {
       put(header, ends.ttl, 1);
     }
     put(header, address_bytes(ends.local));
-    put(header, address_bytes(ends.remote));
+    put(header, address_bytes(destination));
     return header;
   };
   Bytes all = ip_header(complement(reference_sum(ip_header(0))));

@@ -182,16 +182,33 @@ class Random {
 
   net::Encapsulation outer() {
     net::TunnelEnds ends;
-    ends.kind = static_cast<net::Tunnel>(below(2) * below(4));
+    ends.kind = static_cast<net::Tunnel>(below(2) * below(5));
     for (net::IpAddress* end : {&ends.local, &ends.remote}) {
       for (uint8_t& byte : end->bytes) byte = static_cast<uint8_t>(bits_());
     }
     ends.local.version = ends.remote.version = below(3) == 0 ? 4 : 6;
+    if (ends.kind == net::Tunnel::kSrv6) {
+      ends.local.version = ends.remote.version = 6;
+      ends.sent = path();
+      ends.received = path();
+    }
     ends.ttl = static_cast<uint8_t>(1 + below(255));
     ends.vni = static_cast<uint32_t>(below(1 << 24));
     ends.src_port = static_cast<uint16_t>(bits_());
     for (uint8_t& byte : ends.inner_mac.bytes) byte = static_cast<uint8_t>(bits_());
     return net::Encapsulation(ends);
+  }
+
+  net::SegmentPath path() {
+    net::SegmentPath path;
+    path.segments.resize(1 + below(net::SegmentPath::kMost), net::IpAddress{6, {}});
+    for (net::IpAddress& segment : path.segments) {
+      for (uint8_t& byte : segment.bytes) byte = static_cast<uint8_t>(bits_());
+    }
+    path.left = static_cast<uint8_t>(below(path.segments.size()));
+    path.reduced = below(2) == 0;
+    path.tag = static_cast<uint16_t>(bits_());
+    return path;
   }
 
   net::VlanTags vlan() {
