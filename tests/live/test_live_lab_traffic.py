@@ -19,6 +19,8 @@ from ruamel.yaml import YAML
 
 from dutperf import lab
 from dutperf.config.testbed import Testbed
+from dutperf.lab import orders
+from dutperf.lab.state import StateFile
 from dutperf.protocol.result_messages import StreamResult
 from dutperf.results import load_journal
 
@@ -114,3 +116,17 @@ def test_a_thousand_hosts_on_each_side_are_resolved_as_they_come(
         options = ("--lab", "linux-router-hosts", "--ip", ip, "--addresses", "1000")
         streams = frame_loss(tmp_path / "r", *options)
     assert all(s.received > 0 for s in streams)
+
+
+@pytest.mark.parametrize(
+    ("name", "ip"),
+    [("srv6-dx4", "4"), ("srv6-dt6", "6"), ("srv6-end", "4"), ("srv6-end", "6")],
+)
+def test_segments_come_as_they_should_also_after_a_restart(
+    tmp_path: Path, name: str, ip: str
+) -> None:
+    with lab_up(name):
+        options = ("--lab", name, "--ip", ip, "--frame-size", "128,1518")
+        assert amiss(frame_loss(tmp_path / "before", *options)) == []
+        orders.restart(StateFile())
+        assert amiss(frame_loss(tmp_path / "after", *options)) == []

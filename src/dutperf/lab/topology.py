@@ -216,7 +216,8 @@ def kernel_settings(
 
 def told(device: LabDevice, end: str) -> list[str]:
     """What the kernel is told of a port that is up."""
-    return [*_unicast_only(device, end), *_routes(device, end)]
+    own = device.told.get(end, ())
+    return [*_unicast_only(device, end), *_routes(device, end), *own]
 
 
 def _unicast_only(device: LabDevice, end: str) -> list[str]:

@@ -25,6 +25,9 @@ from dutperf.lab.devices.linux import (
     LINUX_ROUTER_RIP,
     LINUX_ROUTER_SNMP,
     LINUX_ROUTER_TABLES,
+    SRV6_DT6,
+    SRV6_DX4,
+    SRV6_END,
     WIRE,
 )
 from dutperf.lab.devices.nftables import NFT_NAT44, NFT_NAT66, linux_firewall
@@ -62,6 +65,9 @@ LABS: Mapping[str, LabDevice] = {
         XLAT464,
         FOUR_IN_SIX,
         VXLAN,
+        SRV6_DX4,
+        SRV6_DT6,
+        SRV6_END,
         *GATEWAYS,
         *MAP_BOXES,
         OVS_DPDK,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel
 
+from dutperf.config.encapsulation import SideEncapsulation
 from dutperf.config.side import (
     InterfacePort,
     Ipv4Side,
@@ -93,6 +94,7 @@ class LabDevice:
         left: the tester's addresses there, and the DUT's as seen from there.
         right: likewise.
         networks: those behind the tester, per port: routed to its address there.
+        told: what else the kernel is told of a port that is up, as ip(8) takes it.
         daemons: programs beside its kernel, in the order in which they start.
         tracking: the kernel keeps connections, that of the last box.
         translates: connections through it get another address; where nothing does,
@@ -117,6 +119,7 @@ class LabDevice:
     boxes: tuple[Box, ...] = (Box(),)
     sysctls: Mapping[str, str] = field(default_factory=dict)
     networks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    told: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     daemons: tuple[Daemon, ...] = ()
     tracking: Tracking | None = None
     translates: bool = True
@@ -415,10 +418,16 @@ def end_name(side: Side, number: int) -> str:
 
 
 def lab_side(
-    side: Side, ipv4: Ipv4Side, ipv6: Ipv6Side | None, *, mtu: int = 1500
+    side: Side,
+    ipv4: Ipv4Side | None,
+    ipv6: Ipv6Side | None,
+    *,
+    mtu: int = 1500,
+    encapsulation: SideEncapsulation | None = None,
 ) -> SideConfig:
     """The tester's side of a lab: interfaces are named after their side."""
-    return SideConfig(port=InterfacePort(interface=side, mtu=mtu), ipv4=ipv4, ipv6=ipv6)
+    port = InterfacePort(interface=side, mtu=mtu)
+    return SideConfig(port=port, ipv4=ipv4, ipv6=ipv6, encapsulation=encapsulation)
 
 
 LEFT_IPV4 = Ipv4Side(address="198.18.0.2", gateway="198.18.0.1")

@@ -42,6 +42,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dutperf.config.encapsulation import SideEncapsulation, SideSegments
 from dutperf.config.side import (
     InterfacePort,
     Ipv4Side,
@@ -252,6 +253,125 @@ LINUX_ROUTER_SNMP = _router(
     24,
     _NETWORKS,
     daemons=(SNMPD,),
+)
+
+
+# ``srv6-dx4``, ``srv6-dt6``: the edge of an SRv6 network (RFC 8986), on the left.
+#
+#     tester                              dut
+#     2001:2::b      left  ------- left  2001:2::1/64
+#     198.19.0.2     right ------- right 198.19.0.1/24    2001:2:0:8000::1/64
+#
+#     198.18.0.2 > 198.19.0.2  in  2001:2::b > SID, behind it the segments  on the left
+#
+# What comes is on its way to the last of two segments, the device's: it takes the outer
+# headers off (End.DX4, which asks for the next hop of 0.0.0.0 as a router does, or
+# End.DT6). What goes back it puts into two segments (H.Encaps), of which the tester is
+# the first. End.DT4 and End.DT46 take a VRF, which few kernels of labs have.
+#
+# ``srv6-end``: a segment endpoint (RFC 8986 4.1) between two nodes of such a network,
+# both of which the tester is. It writes the second segment over the destination.
+#
+#     2001:2::2         left  ------- left  2001:2::1/64
+#     2001:2:0:8000::2  right ------- right 2001:2:0:8000::1/64
+
+
+_NODE = "2001:2::b"
+_SID = "2001:2:0:5::1"
+_LEFT_SIDS, _RIGHT_SIDS = "2001:2:0:6::", "2001:2:0:8006::"
+_SRV6_MTU = 1580
+"""An IPv6 header and one of two segments take 80 bytes: what is inside has 1,500."""
+_SEGMENTS = {
+    **ROUTER_SYSCTLS,
+    **{f"net.ipv6.conf.{s}.seg6_enabled": "1" for s in ("all", "left", "right")},
+}
+
+
+def _edge(name: str, action: str, inside: str) -> LabDevice:
+    """``inside``: the hosts behind the tester on the left."""
+    to_tester = [f"{_LEFT_SIDS}1", f"{_LEFT_SIDS}2"]
+    into = f"encap seg6 mode encap segs {','.join(to_tester)}"
+    version_6 = ":" in inside
+    return LabDevice(
+        name=name,
+        description=f"Linux as the edge of an SRv6 network: H.Encaps, {action}",
+        addresses={
+            "left": ("2001:2::1/64", "fe80::1/64"),
+            "right": (
+                "2001:2:0:8000::1/64" if version_6 else "198.19.0.1/24",
+                "fe80::1/64",
+            ),
+        },
+        left=lab_side(
+            "left",
+            None if version_6 else Ipv4Side(address="198.18.0.2"),
+            LEFT_IPV6,
+            mtu=_SRV6_MTU,
+            encapsulation=SideEncapsulation(
+                kind="srv6",
+                local=_NODE,
+                srh=SideSegments(segments=[f"{_LEFT_SIDS}1", _SID], segments_left=0),
+                received_srh=SideSegments(segments=to_tester, segments_left=1),
+            ),
+        ),
+        right=lab_side(
+            "right",
+            None if version_6 else RIGHT_IPV4,
+            RIGHT_IPV6 if version_6 else None,
+        ),
+        sysctls=_SEGMENTS,
+        told={
+            "left": (
+                "sr tunsrc set 2001:2::1",
+                f"route add {_NODE}/128 dev left",
+                f"route add {_LEFT_SIDS}/64 via {_NODE} dev left",
+                f"route add {inside} {into} dev left",
+            ),
+            "right": (
+                f"route add {_SID}/128 encap seg6local action {action} dev right",
+            ),
+        },
+        translates=False,
+        hooks=kernel_hooks(),
+    )
+
+
+def _node(side: Side, own: str, others: str, remote: str | None) -> SideConfig:
+    """The tester at that side of an endpoint, where its own segment begins so."""
+    inside, ipv6 = {
+        "left": ("198.18.0.2", LEFT_IPV6),
+        "right": ("198.19.0.2", RIGHT_IPV6),
+    }[side]
+    return lab_side(
+        side,
+        Ipv4Side(address=inside),
+        ipv6,
+        mtu=_SRV6_MTU,
+        encapsulation=SideEncapsulation(
+            kind="srv6",
+            remote=remote,
+            srh=SideSegments(segments=[_SID, f"{others}2"]),
+            received_srh=SideSegments(segments=[_SID, f"{own}2"]),
+        ),
+    )
+
+
+SRV6_DX4 = _edge("srv6-dx4", "End.DX4 nh4 0.0.0.0", "198.18.0.0/16")
+SRV6_DT6 = _edge("srv6-dt6", "End.DT6 table main", "2001:2::/96")
+SRV6_END = LabDevice(
+    name="srv6-end",
+    description="Linux as a segment endpoint of an SRv6 network: End",
+    addresses={
+        "left": ("2001:2::1/64", "fe80::1/64"),
+        "right": ("2001:2:0:8000::1/64", "fe80::1/64"),
+    },
+    left=_node("left", _LEFT_SIDS, _RIGHT_SIDS, RIGHT_IPV6.address),
+    right=_node("right", _RIGHT_SIDS, _LEFT_SIDS, LEFT_IPV6.address),
+    sysctls=_SEGMENTS,
+    networks={"left": (f"{_LEFT_SIDS}/64",), "right": (f"{_RIGHT_SIDS}/64",)},
+    told={"left": (f"route add {_SID}/128 encap seg6local action End dev left",)},
+    translates=False,
+    hooks=kernel_hooks(),
 )
 
 
