@@ -179,30 +179,58 @@ void check_tunnelled(const uint8_t* frame, size_t size) {
   }
 }
 
-// The frame as a piece of a packet, and as the last one behind it, with header checksums that hold:
-// no input would find these by chance.
-void check_pieces(const uint8_t* frame, size_t size) {
-  const size_t header = size < kIp + 20 ? 0 : frame[kIp] % 16U * 4;
-  if (header < 20 || kIp + header > size) return;
+// Where the header of an IPv6 piece begins; 0: the frame ends before.
+size_t piece_header_of(const Bytes& frame) {
+  size_t at = kIp + 40;
+  for (uint8_t next = frame[kIp + 6]; at + 8 <= frame.size();) {
+    if (next == 44 && (number(frame, at + 2) & 0xfff9) != 0) return at;
+    const uint8_t own = next;
+    next = frame[at];
+    const size_t length = frame[at + 1];
+    at += own == 44 ? 8 : own == 51 ? std::max<size_t>(8, length * 4 + 8) : length * 8 + 8;
+  }
+  return 0;
+}
+
+// Offset in units of 8 bytes and whether it is the last one; with a header checksum that holds: no
+// input would find that by chance.
+void call_piece(Bytes& frame, size_t header, size_t units, bool last) {
+  if (header > kIp) {
+    const size_t field = units % 0x2000 * 8 + (last ? 0 : 1);
+    frame[header + 2] = static_cast<uint8_t>(field >> 8);
+    frame[header + 3] = static_cast<uint8_t>(field);
+    return;
+  }
+  auto* ip = reinterpret_cast<net::Ipv4Header*>(frame.data() + kIp);
+  ip->flags_fragment = static_cast<uint16_t>((last ? 0U : 0x2000U) | units % 0x2000);
+  ip->checksum = 0;
+  ip->checksum = net::finish(net::sum_words(frame.data() + kIp, frame[kIp] % 16U * 4));
+}
+
+// The frame as a piece of a packet, as the last one behind it, and as both again.
+void check_pieces(const Bytes& frame) {
+  const bool ipv6 = number(frame, 12) == 0x86dd;
+  const size_t header = ipv6 ? piece_header_of(frame) : kIp;
+  if (header == 0) return;
+  const size_t payload_at = ipv6 ? header + 8 : kIp + frame[kIp] % 16U * 4;
+  if (payload_at < kIp + 20 || payload_at > frame.size()) return;
+  const size_t end = kIp + (ipv6 ? 40 + number(frame, kIp + 4) : number(frame, kIp + 2));
+  const size_t offset = ipv6 ? number(frame, header + 2) / 8 : number(frame, kIp + 6) % 0x2000;
   constexpr size_t kMost = 64;  // what is larger takes its time to clear
   net::Reassembly reassembly(kMost);
-  const size_t length = number(Bytes(frame, frame + size), kIp + 2);
-  const size_t offset = number(Bytes(frame, frame + size), kIp + 6) % 0x2000;
-  for (const bool last : {false, true}) {
-    const std::unique_ptr<uint8_t[]> piece(new uint8_t[size]);
-    std::copy_n(frame, size, piece.get());
-    auto* ip = reinterpret_cast<net::Ipv4Header*>(piece.get() + kIp);
-    const size_t behind = last && length > header ? (length - header) / 8 : 0;
-    ip->flags_fragment =
-        static_cast<uint16_t>((last ? 0U : 0x2000U) | ((offset + behind) % 0x2000));
-    ip->checksum = 0;
-    ip->checksum = net::finish(net::sum_words(piece.get() + kIp, header));
-    const auto whole = reassembly.add(piece.get(), size);
+  for (const bool last : {false, true, true, false}) {
+    Bytes piece = frame;
+    const size_t behind = last && end > payload_at ? (end - payload_at) / 8 : 0;
+    call_piece(piece, header, offset + behind, last);
+    const std::unique_ptr<uint8_t[]> exact(new uint8_t[piece.size()]);
+    std::copy(piece.begin(), piece.end(), exact.get());
+    const auto whole = reassembly.add(exact.get(), piece.size());
     if (whole.empty()) continue;
-    require(whole.size() > kIp + header && whole.size() <= kIp + 60 + kMost,
-            "a packet has its size");
+    require(
+        whole.size() > kIp + 20 && whole.size() <= kIp + net::Reassembly::kMostHeaderBytes + kMost,
+        "a packet has its size");
     const net::Classified classified = net::classify(whole.data(), whole.size());
-    require(classified.kind != net::FrameKind::kFragment, "a whole packet is no piece");
+    require(ipv6 || classified.kind != net::FrameKind::kFragment, "a whole packet is no piece");
     if (classified.kind == net::FrameKind::kTest) {
       check_test_frame(whole.data(), whole.size(), classified);
     }
@@ -223,7 +251,7 @@ void check(const uint8_t* frame, size_t size) {
   }
   check_kind(Bytes(frame, frame + size), classified.kind);
   check_answer(frame, size, classified.kind);
-  if (classified.kind == net::FrameKind::kFragment) check_pieces(frame, size);
+  if (classified.kind == net::FrameKind::kFragment) check_pieces(Bytes(frame, frame + size));
 }
 
 }  // namespace

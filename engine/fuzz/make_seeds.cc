@@ -116,6 +116,9 @@ void put_frames(const Folder& folder) {
   folder.put("ipv4-later-fragment", changed(test_frame(4, 128), 20, {0, 5}));
   folder.put("ipv4-options", inserted(changed(test_frame(4, 128), 14, {0x46}), 34, {1, 1, 1, 0}));
   folder.put("ipv6-fragment", changed(test_frame(6, 128), 20, {44}));
+  const Bytes piece = inserted(changed(test_frame(6, 90), 20, {44}), 54, {17, 0, 0, 1, 0, 0, 0, 7});
+  folder.put("ipv6-first-fragment", changed(piece, 18, {0, 0x28}));
+  folder.put("ipv6-later-fragment", changed(changed(piece, 18, {0, 0x28}), 57, {0x29}));
   folder.put("ipv6-hop-by-hop", changed(test_frame(6, 128), 20, {0}));
   folder.put("arp-request", question("198.19.0.2"));
   folder.put("arp-request-in-range", question("198.19.1.99"));

@@ -1,6 +1,5 @@
 #include "net/classify.h"
 
-#include <algorithm>
 #include <optional>
 
 #include "net/tcp.h"
@@ -10,27 +9,6 @@ namespace dutperf::net {
 namespace {
 
 uint32_t word_at(const uint8_t* bytes) { return static_cast<uint32_t>(bytes[0] << 8 | bytes[1]); }
-
-bool is_extension(uint8_t protocol) {
-  switch (protocol) {
-    case kIpv6HopByHop:
-    case kIpv6Routing:
-    case kIpv6FragmentHeader:
-    case kIpv6Authentication:
-    case kIpv6DestinationOptions:
-    case kIpv6Mobility: return true;
-    default: return false;
-  }
-}
-
-// By its own length field, at least 8.
-size_t extension_bytes(uint8_t protocol, uint8_t length) {
-  switch (protocol) {
-    case kIpv6FragmentHeader: return 8;
-    case kIpv6Authentication: return std::max<size_t>(8, (size_t{length} + 2) * 4);
-    default: return (size_t{length} + 1) * 8;
-  }
-}
 
 // Of a message that begins `headers` bytes behind the IP header's first.
 Classified icmp_of(size_t size, int version, size_t headers) {
@@ -107,7 +85,7 @@ Classified behind_extensions(const uint8_t* frame, size_t size) {
     if (protocol == kProtocolIcmpv6) {
       return at == kFirst ? icmpv6_of(frame, size) : icmp_of(size, 6, at - sizeof(EthernetHeader));
     }
-    if (!is_extension(protocol)) return {};
+    if (!is_ipv6_extension(protocol)) return {};
     const bool there = at + 8 <= size;
     if (protocol == kIpv6FragmentHeader) {
       // What follows a piece is no header, unless it is the first piece and all of the packet.
@@ -116,7 +94,7 @@ Classified behind_extensions(const uint8_t* frame, size_t size) {
       }
     }
     if (!there) return {};
-    const size_t length = extension_bytes(protocol, frame[at + 1]);
+    const size_t length = ipv6_extension_bytes(protocol, frame[at + 1]);
     protocol = frame[at];
     at += length;
   }

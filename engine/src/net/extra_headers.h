@@ -2,6 +2,8 @@
 // headers (RFC 8200 4). Written once, into a stream's template.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -23,6 +25,27 @@ enum class Ipv4Option : uint8_t {
   kRouterAlert,  // RFC 2113
   kNop,          // four of them, so that the header ends in whole words
 };
+
+inline bool is_ipv6_extension(uint8_t protocol) {
+  switch (protocol) {
+    case kIpv6HopByHop:
+    case kIpv6Routing:
+    case kIpv6FragmentHeader:
+    case kIpv6Authentication:
+    case kIpv6DestinationOptions:
+    case kIpv6Mobility: return true;
+    default: return false;
+  }
+}
+
+// By its own length field, of an extension header; at least 8.
+inline size_t ipv6_extension_bytes(uint8_t protocol, uint8_t length) {
+  switch (protocol) {
+    case kIpv6FragmentHeader: return 8;
+    case kIpv6Authentication: return std::max<size_t>(8, (size_t{length} + 2) * 4);
+    default: return (size_t{length} + 1) * 8;
+  }
+}
 
 struct ExtraHeaders {
   uint8_t first_protocol = kProtocolUdp;  // what the IP header says that follows

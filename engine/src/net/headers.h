@@ -69,6 +69,17 @@ struct Ipv6Header {
 };
 static_assert(sizeof(Ipv6Header) == 40);
 
+// RFC 8200 4.5: of a packet in pieces.
+struct Ipv6FragmentHeader {
+  uint8_t next_header;
+  uint8_t reserved;
+  Be16 offset_more;  // offset in units of 8 bytes 13 bits, reserved 2, more fragments 1
+  Be32 id;
+};
+static_assert(sizeof(Ipv6FragmentHeader) == 8);
+inline constexpr uint16_t kIpv6FragmentOffset = 0xfff8;  // in bytes
+inline constexpr uint16_t kIpv6MoreFragments = 1;
+
 // The shortest one: a message without options (RFC 6275 6.1.1).
 struct MobilityHeader {
   uint8_t next_header;  // "payload proto"
