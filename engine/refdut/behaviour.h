@@ -90,7 +90,8 @@ struct Freeze {
   uint64_t for_ns = 0;
 };
 
-// The link that frames leave by is narrower: longer IPv4 packets leave in pieces.
+// The link that frames leave by is narrower: longer IPv4 packets leave in pieces, and IPv6 ones
+// that were such.
 struct Fragments {
   uint32_t mtu = 1500;
   uint64_t lose_every = UINT64_MAX;  // the so many-th piece, twice the so many-th, ...

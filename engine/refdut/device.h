@@ -177,7 +177,7 @@ class Device {
         drop(direction, way, frame, classified, now_ns, LossCause::kNat);
         return;
       }
-      if (!translate_edges(direction, frame)) {
+      if (!translate_edges(direction, way, frame)) {
         drop(direction, way, frame, classified, now_ns, LossCause::kNat);
         return;
       }
@@ -267,7 +267,7 @@ class Device {
   }
 
   // False when the frame goes no further.
-  bool translate(Direction direction, Way way, Frame frame, uint64_t now_ns) {
+  bool translate(Direction direction, Way& way, Frame frame, uint64_t now_ns) {
     const auto decision = gateway_->decide(direction, io_.bytes(frame), io_.size(frame), now_ns);
     switch (decision.kind) {
       case Gateway::Decision::Kind::kPass: return true;
@@ -277,6 +277,7 @@ class Device {
         return false;
       case Gateway::Decision::Kind::kTranslate: break;
     }
+    if (decision.other.version == 6) way.id = decision.flow.id;
     io_.set_size(frame, translated_size(decision.flow, decision.other.version));
     return refdut::translate(decision.flow, decision.other, io_.bytes(frame));
   }
@@ -289,7 +290,7 @@ class Device {
   }
 
   // Likewise, for a border relay of MAP-T.
-  bool translate_edges(Direction direction, Frame frame) {
+  bool translate_edges(Direction direction, Way& way, Frame frame) {
     const auto& from = translators_[direction];
     const auto& to = translators_[1 - direction];
     if (!from && !to) return true;
@@ -302,6 +303,7 @@ class Device {
     if (size > io_.size(frame)) io_.set_size(frame, size);
     if (!refdut::translate(*flow, *other, io_.bytes(frame))) return false;
     io_.set_size(frame, size);
+    if (other->version == 6) way.id = flow->id;
     return true;
   }
 

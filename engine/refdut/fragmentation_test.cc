@@ -99,12 +99,13 @@ class Reassembler {
   std::map<uint32_t, std::map<size_t, Bytes>> waiting_;
 };
 
-std::vector<Bytes> pieces_of(const Bytes& frame, uint32_t mtu) {
-  const Cut cut(frame.data(), frame.size(), mtu);
+std::vector<Bytes> pieces_of(const Bytes& frame, uint32_t mtu,
+                             std::optional<uint16_t> id = std::nullopt) {
+  const Cut cut(frame.data(), frame.size(), mtu, id);
   std::vector<Bytes> pieces;
   if (cut.passage() != Passage::kInPieces) return pieces;
   for (uint32_t i = 0; i < cut.pieces(); ++i) {
-    Bytes piece(frame.size());
+    Bytes piece(frame.size() + 8);
     piece.resize(cut.write(i, piece.data()));
     pieces.push_back(std::move(piece));
   }
@@ -157,6 +158,43 @@ TEST(Cut, MakesPiecesThatCanBePutTogether) {
   EXPECT_GT(most, 800U) << "the test is about something";
 }
 
+// What was an IPv4 packet without DF (RFC 7915 4): the header again with that of the piece behind
+// it, whose identification is that of IPv4 (4.1), and then the payload, in order.
+TEST(Cut, MakesIpv6PiecesAsATranslatorDoes) {
+  std::mt19937_64 random(9);
+  const Bytes tags[] = {{}, kOneTag, kTwoTags};
+  for (int i = 0; i < 1000; ++i) {
+    const net::FrameLayout layout = sample_layout(6, 100 + static_cast<uint32_t>(random() % 9000));
+    const Bytes& before = tags[random() % 3];
+    const Bytes frame = tagged(reference_frame(layout, tagged_payload(layout, {}, 0, 0)), before);
+    const size_t ip = kIp + before.size();
+    const auto id = static_cast<uint16_t>(random());
+    const auto mtu = static_cast<uint32_t>(68 + random() % (i % 3 == 0 ? 20 : 3000));
+    const std::vector<Bytes> pieces = pieces_of(frame, mtu, id);
+    ASSERT_EQ(pieces.empty(), frame.size() - ip <= mtu);
+    ASSERT_TRUE(pieces_of(frame, mtu).empty());
+    if (pieces.empty()) continue;
+    ASSERT_GT(pieces.size(), 1U);
+    Bytes whole(frame.begin(), frame.begin() + static_cast<ptrdiff_t>(ip + 40));
+    for (const Bytes& piece : pieces) {
+      const bool last = &piece == &pieces.back();
+      ASSERT_LE(piece.size() - ip, mtu);
+      ASSERT_GT(piece.size() - ip + 8, last ? 0 : mtu) << "as long as possible";
+      ASSERT_EQ(word(piece, ip + 4), piece.size() - ip - 40);
+      ASSERT_EQ(piece[ip + 6], 44);
+      ASSERT_EQ(word(piece, ip + 40), 17U << 8);
+      ASSERT_EQ(word(piece, ip + 42), whole.size() - ip - 40 + (last ? 0 : 1));
+      ASSERT_EQ(word(piece, ip + 44), 0U);
+      ASSERT_EQ(word(piece, ip + 46), id);
+      Bytes headers(piece.begin(), piece.begin() + static_cast<ptrdiff_t>(ip + 40));
+      for (const size_t changed : {4, 5, 6}) headers[ip + changed] = frame[ip + changed];
+      ASSERT_TRUE(std::equal(headers.begin(), headers.end(), frame.begin()));
+      whole.insert(whole.end(), piece.begin() + static_cast<ptrdiff_t>(ip + 48), piece.end());
+    }
+    ASSERT_EQ(whole, frame);
+  }
+}
+
 TEST(Cut, MakesPiecesOfPieces) {
   std::mt19937_64 random(2);
   for (int i = 0; i < 300; ++i) {
@@ -180,7 +218,7 @@ TEST(Cut, MakesPiecesOfPieces) {
 }
 
 Passage passage(const Bytes& frame, uint32_t mtu = 500) {
-  return Cut(frame.data(), frame.size(), mtu).passage();
+  return Cut(frame.data(), frame.size(), mtu, std::nullopt).passage();
 }
 
 TEST(Cut, LetsThroughWhatIsNotLonger) {
@@ -246,7 +284,7 @@ TEST(Cut, OfNonsenseLooksAtNoByteBeyondTheFrame) {
     frame.resize(random() % 3 == 0 ? random() % (frame.size() + 1) : frame.size());
     frame.shrink_to_fit();
     const auto mtu = static_cast<uint32_t>(68 + random() % 500);
-    cut += !pieces_of(frame, mtu).empty();
+    cut += !pieces_of(frame, mtu, i % 2 == 0 ? std::optional<uint16_t>(7) : std::nullopt).empty();
   }
   EXPECT_GT(cut, 1000U);
 }

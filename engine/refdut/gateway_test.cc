@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "device.h"
+#include "net/reassembly.h"
 #include "net/testing/reference_frame.h"
 #include "testing/fake_io.h"
 #include "testing/tester.h"
@@ -59,19 +60,34 @@ class TheGateway : public ::testing::Test {
     io_.left[1].clear();
   }
 
-  // What leaves on the other side: a frame, or nothing.
-  std::optional<Bytes> through(size_t side, const Ends& ends) {
-    FrameLayout layout = layout_of(ends);
+  // What leaves on the other side: frames, or none.
+  std::vector<FakeIo::Departure> pass(size_t side, FrameLayout layout) {
     layout.src_mac = kTester[side];
     layout.dst_mac = kOwn[side];
     const auto payload = tagged_payload(layout, {1, static_cast<uint8_t>(side), 0}, sequence_++, 0);
-    io_.arriving[side].push_back(reference_frame(layout, payload));
+    Bytes frame = reference_frame(layout, payload);
+    if (layout.ip_version == 4) identify(frame, kId);
+    io_.arriving[side].push_back(frame);
     auto& out = io_.left[1 - side];
     out.clear();
     device_.step();
     io_.clock_ns += 1000;
+    return out;
+  }
+
+  std::optional<Bytes> through(size_t side, const Ends& ends) {
+    const auto out = pass(side, layout_of(ends));
     if (out.empty()) return std::nullopt;
     return out.front().bytes;
+  }
+
+  static constexpr uint16_t kId = 0xbeef;
+
+  static void identify(Bytes& frame, uint16_t id) {
+    auto* header = reinterpret_cast<net::Ipv4Header*>(frame.data() + sizeof(net::EthernetHeader));
+    header->id = id;
+    header->checksum = 0;
+    header->checksum = net::finish(net::sum_words(&header->version_ihl, sizeof *header));
   }
 
   bool passes(size_t side, const Ends& ends) { return through(side, ends).has_value(); }
@@ -158,6 +174,73 @@ TEST_F(TheGateway, TranslatesIpv4ToIpv6AndBack) {
               "2001:2:0:6464::c612:2", 80);
   EXPECT_ENDS(through(0, {"2001:2:0:6464::c612:2", 80, "2001:2::1", 1024}), "198.18.0.2", 80,
               "198.19.0.2", 5000);
+}
+
+// RFC 7915 4: whatever was IPv4 without DF; put together it is what left whole.
+class ATranslator : public TheGateway {
+ protected:
+  static constexpr size_t kIp = sizeof(net::EthernetHeader);
+
+  static FrameLayout long_frame(const Ends& ends, uint32_t size, bool df = false) {
+    FrameLayout layout = layout_of(ends, size);
+    layout.df = df;
+    return layout;
+  }
+
+  void cuts(size_t side, const Ends& ends) {
+    net::Reassembly reassembly(2000);
+    for (const uint32_t size : {1278, 1279, 1498, 1980}) {
+      const auto pieces = pass(side, long_frame(ends, size));
+      const size_t ip_bytes = size - 4 - kIp + 20;
+      ASSERT_EQ(pieces.size(), ip_bytes > 1280 ? 2U : 1U);
+      std::span<const uint8_t> whole = pieces[0].bytes;
+      if (pieces.size() > 1) {
+        EXPECT_EQ(pieces[0].bytes.size(), kIp + 1280);
+        for (const auto& piece : pieces) {
+          EXPECT_EQ(piece.bytes[kIp + 6], net::kIpv6FragmentHeader);
+          whole = reassembly.add(piece.bytes.data(), piece.bytes.size());
+        }
+        EXPECT_EQ(Bytes(pieces[0].bytes.begin() + kIp + 44, pieces[0].bytes.begin() + kIp + 48),
+                  (Bytes{0, 0, kId >> 8, kId & 0xff}));
+      }
+      const auto classified = net::classify(whole.data(), whole.size());
+      ASSERT_EQ(classified.kind, net::FrameKind::kTest);
+      EXPECT_EQ(classified.ip_version, 6);
+      EXPECT_EQ(classified.ip_bytes, ip_bytes);
+      EXPECT_EQ(classified.tag->sequence(), sequence_ - 1);
+      EXPECT_TRUE(net::checksums_hold(whole.data(), classified));
+    }
+    EXPECT_TRUE(pass(side, long_frame(ends, 1498, true)).empty());
+    EXPECT_EQ(pass(side, long_frame(ends, 1278, true)).size(), 1U);
+  }
+
+  Json account(const char* direction) {
+    return device_.report()["trials"].back()[direction]["foreground"];
+  }
+};
+
+constexpr const char* kCut = R"(, "forward": {"fragments": {"mtu": 1280}},
+                                  "reverse": {"fragments": {"mtu": 1280}})";
+
+TEST_F(ATranslator, WithATableCutsWhatBecomesTooLong) {
+  configure(R"({"kind": "nat46", "inside": "right", "prefix": "2001:2:0:6464::/96",
+                "public": {"first_address": "2001:2::1"}, "table": {"entries": 10}})",
+            kCut);
+  cuts(1, {"198.19.0.2", 5000, "198.18.0.2", 80});
+  EXPECT_EQ(account("reverse")["dropped_too_big"], 1);
+  EXPECT_EQ(account("reverse")["pieces"]["left"], 6);
+  // The other way nothing is cut: IPv6 has nobody's leave.
+  EXPECT_EQ(pass(0, long_frame({"2001:2:0:6464::c612:2", 80, "2001:2::1", 1024}, 1298)).size(), 1U);
+  EXPECT_EQ(pass(0, long_frame({"2001:2::2", 7, "2001:2:0:8000::2", 8}, 1318)).size(), 0U);
+}
+
+TEST_F(ATranslator, WithoutStateCutsWhatBecomesTooLong) {
+  configure(R"("off", "translation": {"left": {"ipv6_prefix": "2001:db8::/40",
+                "ipv4_prefix": "192.0.2.0/24", "ea_bits": 16, "prefix": "64:ff9b::/96"}})",
+            kCut);
+  cuts(1, {"198.19.0.2", 80, "192.0.2.18", 1232});
+  EXPECT_EQ(account("reverse")["dropped_too_big"], 1);
+  EXPECT_EQ(account("reverse")["pieces"]["left"], 6);
 }
 
 TEST_F(TheGateway, ForwardsFromOutsideOnlyWhatItKnows) {

@@ -304,7 +304,8 @@ class Path {
       outbox.put(waiting);
       return;
     }
-    const Cut cut(io_.bytes(waiting.frame), io_.size(waiting.frame), fragments_->mtu);
+    const Cut cut(io_.bytes(waiting.frame), io_.size(waiting.frame), fragments_->mtu,
+                  waiting.way.id);
     switch (cut.passage()) {
       case Cut::Passage::kWhole: outbox.put(waiting); return;
       case Cut::Passage::kInPieces: post_pieces(outbox, waiting, cut, now_ns); return;

@@ -118,6 +118,7 @@ std::optional<Flow> read_flow(const uint8_t* frame, size_t size) {
     if (header->version_ihl != 0x45 || !whole) return std::nullopt;
     protocol = protocol_of(header->protocol);
     flow.ip_bytes = header->total_length;
+    if ((header->flags_fragment & net::kDontFragment) == 0) flow.id = header->id;
     flow.source = endpoint(header->src, 4, udp->src_port);
     flow.destination = endpoint(header->dst, 4, udp->dst_port);
   } else if (type == net::kEtherTypeIpv6) {

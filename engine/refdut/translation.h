@@ -18,6 +18,8 @@ struct Flow {
   size_t ip_bytes = 0;
   Protocol protocol = Protocol::kUdp;
   bool may_open = true;  // of TCP a SYN alone
+  // Of an IPv4 packet without DF: its identification, which its pieces have.
+  std::optional<uint16_t> id;
 };
 
 // None: the frame is no whole IPv4 or IPv6 packet with UDP or TCP right behind a plain header.

@@ -2,17 +2,20 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "behaviour.h"
 
 namespace dutperf::refdut {
 
 // How a frame goes through: the numbers of the ports by which it comes and leaves, and the receive
-// queue that takes it, of a test frame.
+// queue that takes it, of a test frame. Of an IPv6 packet that was an IPv4 one without DF, the
+// identification of its pieces, if it needs some (RFC 7915 4).
 struct Way {
   uint8_t in = 0;
   uint8_t out = 0;
   uint8_t queue = 0;
+  std::optional<uint16_t> id;
 };
 
 // In an outbox: whether it is a piece, and which of those that leave. A frame that lacks one is

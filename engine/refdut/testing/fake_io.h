@@ -118,8 +118,9 @@ class FakeIo {
 
   Frame make(Bytes bytes) {
     const size_t size = bytes.size();
-    // A reply may be longer than its question, and what leaves may have more tags than what came.
-    bytes.resize(std::max<size_t>(size, 128) + net::VlanTags::kMaxBytes);
+    // A reply may be longer than its question, and what leaves may have more tags than what came,
+    // or IPv6's header.
+    bytes.resize(std::max<size_t>(size + 20, 128) + net::VlanTags::kMaxBytes);
     buffers_.push_back(std::make_unique<Buffer>(Buffer{std::move(bytes), size}));
     return buffers_.back().get();
   }
