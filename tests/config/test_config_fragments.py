@@ -6,7 +6,8 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from config_samples import bench_data, make_campaign
+from config_samples import make_campaign
+from planning import TRANSLATOR
 
 from dutperf.config import Testbed, expand
 from dutperf.config.sizes import pieces_of
@@ -21,7 +22,7 @@ FRAGMENTED: dict[str, Any] = {"traffic": {"fragmented": True}}
 
 
 def with_mtus(left: int, right: int) -> Testbed:
-    data = bench_data()
+    data = TRANSLATOR.model_dump()
     data["left"]["port"]["mtu"] = left
     data["right"]["port"]["mtu"] = right
     return Testbed.model_validate(data)
@@ -55,7 +56,15 @@ def slow_pieces(frame_size: int, mtu: int, option_bytes: int) -> list[int]:
 def test_the_number_of_pieces_is_that_of_rfc_791(mtu: int, option_bytes: int) -> None:
     for size in range(mtu, 9217, 7):
         slow = slow_pieces(size, mtu, option_bytes)
-        assert pieces_of(size, mtu, option_bytes) == len(slow)
+        assert pieces_of(size, mtu, option_bytes=option_bytes) == len(slow)
+
+
+@pytest.mark.parametrize("mtu", [1280, 1281, 1400, 1500, 4352])
+def test_the_number_of_ipv6_pieces_is_that_of_rfc_8200(mtu: int) -> None:
+    """Each has the IPv6 header and 8 bytes of its own; a whole packet has not."""
+    for size in range(1000, 9217, 7):
+        slow = slow_pieces(size - 20, mtu - 28, 0)  # as if all were IPv4's 20 bytes
+        assert pieces_of(size, mtu, 6) == (1 if size - 18 <= mtu else len(slow))
 
 
 def test_sizes_are_those_of_the_larger_link() -> None:
@@ -95,6 +104,12 @@ FORWARD = "direction: [forward] (--direction forward)"
         ({"traffic": {}, "direction": "reverse"}, f"{FRAGMENTED_KEY} and {FORWARD}"),
         ({"direction": "both"}, FORWARD),
         ({"traffic": {"imix": "ai"}}, FRAGMENTED_KEY),
+        ({"traffic": {}, "ip": "4-6"}, FRAGMENTED_KEY),
+        (
+            {"traffic": {}, "ip": "4-6", "direction": "both"},
+            f"{FRAGMENTED_KEY} and {FORWARD}",
+        ),
+        ({"traffic": {}, "ip": "6-4"}, None),  # from its IPv4 side they do not fit
         ({"traffic": {}, "ip": [6]}, None),
         ({"traffic": {"df": True}}, None),
         ({"traffic": {"mix": "50/50"}}, None),
@@ -113,7 +128,7 @@ def test_who_cannot_send_so_long_frames_is_told_what_else_would_help(
         assert "or give" not in hint
     else:
         assert hint.endswith(
-            f"; or give {helps}, for a router that fragments them (RFC 2544 9.4)"
+            f"; or give {helps}, for a device that fragments them (RFC 2544 9.4)"
         )
 
 
@@ -128,8 +143,15 @@ def test_stateful_frames_are_not_told_to_be_fragmented() -> None:
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"ip": [6]}, "routers do not fragment IPv6 packets"),
+        ({"ip": [6]}, "sent as IPv4.*routers do not fragment IPv6 packets"),
+        ({"ip": "6-4"}, "sent as IPv4.*translators not those that become IPv4"),
+        ({"ip": "4-6", "direction": "reverse"}, "sent as IPv4"),
         ({"traffic": {"mix": "50/50"}}, "routers do not fragment IPv6 packets"),
+        ({"ip": "4-6", "traffic": {"mix": "50/50"}}, "does not go with mix 50/50"),
+        (
+            {"traffic": {"fragmented": False, "lowest_ipv6_mtu": 1400}},
+            "lowest_ipv6_mtu: is for frames that a translator cuts",
+        ),
         ({"traffic": {"df": True}}, "does not go with df"),
         (
             {
@@ -148,7 +170,7 @@ def test_what_no_router_cuts_is_refused(keys: dict[str, Any], message: str) -> N
     given = {key: value for key, value in given.items() if value is not None}
     with pytest.raises(InputError, match=message) as refused:
         expand(make_campaign(given), with_mtus(9198, 1500))
-    assert "fragmented" in str(refused.value.message)
+    assert "fragmented" in f"{refused.value.message} {refused.value.hint}"
     assert refused.value.hint
 
 
@@ -209,3 +231,73 @@ def test_an_imix_has_its_mean_of_pieces() -> None:
     assert pieces == [1, 1, 7]
     expected = Fraction(sum(sizes) + 6 * (20 + 18 + 20), 3)
     assert mean_wire_size(cell, port("right", 1500)) == expected
+
+
+# --- a translator: IPv4 goes in, IPv6 comes out (RFC 7915 4)
+
+
+TRANSLATED: dict[str, Any] = {"ip": "4-6", "frame_size": 1518}
+
+
+@pytest.mark.parametrize("direction", ["forward", "both"])
+def test_of_a_translator_what_is_sent_as_ipv4_comes_in_pieces(direction: str) -> None:
+    place = with_mtus(1500, 1500)
+    cell = one(place, **TRANSLATED, direction=direction)
+    assert cell.id == f"throughput-ip4-6-1518-{direction}-fragmented"
+    ways = trial_request(place, cell, 1000, 1).directions
+    streams = [(way.streams[0].ip_version, way.streams[0].most_pieces) for way in ways]
+    assert streams == [(4, 2), (6, 1)][: len(ways)]
+    [stream] = ways[0].streams
+    assert (stream.frame_sizes, stream.received_frame_sizes) == ([1498], [1518])
+
+
+def test_the_other_way_round_too() -> None:
+    place = with_mtus(1500, 1500)
+    cell = one(place, **TRANSLATED | {"ip": "6-4"}, direction="reverse")
+    [way] = trial_request(place, cell, 1000, 1).directions
+    assert [stream.most_pieces for stream in way.streams] == [2]
+    assert mean_wire_size(cell, port("right", 1500)) == 1498
+    assert mean_wire_size(cell, port("left", 1500)) > 1518
+
+
+def test_frames_may_be_longer_as_ipv6_than_any_link() -> None:
+    """IPv4 packets of 1,500 bytes are 1,520 as IPv6, and two pieces."""
+    cell = one(with_mtus(1500, 1500), ip="4-6", frame_size=1538)
+    assert cell.frame_sizes == [1538]
+
+
+@pytest.mark.parametrize(
+    ("size", "lowest", "sizes"),
+    [
+        (1298, 1280, [1298]),
+        (1299, 1280, [1298, 18 + 48 + 9]),  # 1232 bytes, and 9 of 1241
+        (1518, 1280, [1298, 18 + 48 + 228]),
+        (1518, 1499, [18 + 48 + 1448, 18 + 48 + 12]),
+        (1518, 1500, [1518]),
+        (9216, 9198, [1514] * 6 + [18 + 48 + 470]),  # the link carries no more
+    ],
+)
+def test_the_media_carry_headers_of_each_ipv6_piece(
+    size: int, lowest: int, sizes: list[int]
+) -> None:
+    traffic: dict[str, Any] = {"fragmented": True, "lowest_ipv6_mtu": lowest}
+    cell = one(with_mtus(9198, 1500), ip="4-6", frame_size=size, traffic=traffic)
+    assert mean_wire_size(cell, port("left", 9198)) == size - 20
+    in_pieces = mean_wire_size(cell, port("right", 1500))
+    assert in_pieces == sum(sizes) + 20 * (len(sizes) - 1)
+    assert mean_wire_size(cell, port("right", 1500, VlanTag(id=5))) == (
+        in_pieces + 4 * len(sizes)
+    )
+
+
+def test_options_are_in_no_piece_of_ipv6() -> None:
+    traffic: dict[str, Any] = {"fragmented": True, "ipv4_options": ["nop"]}
+    cell = one(with_mtus(1500, 1500), ip="4-6", frame_size=1303, traffic=traffic)
+    in_pieces = mean_wire_size(cell, port("right", 1500))
+    assert in_pieces == 1298 + 18 + 48 + 9 + 20
+
+
+def test_another_lowest_mtu_is_another_test_case() -> None:
+    traffic: dict[str, Any] = {"fragmented": True, "lowest_ipv6_mtu": 1400}
+    cell = one(with_mtus(1500, 1500), **TRANSLATED, traffic=traffic)
+    assert cell.id == "throughput-ip4-6-1518-forward-fragmented-1400"

@@ -7,6 +7,7 @@ kernel's router is another that cuts them, and tshark another that puts them tog
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -40,7 +41,7 @@ from dutperf import lab
 from dutperf.config.sizes import pieces_of
 from dutperf.engine.client import Engine
 from dutperf.lab.refdut_socket import Behaviour, ClassAccount, TrialAccount
-from dutperf.protocol.base import VlanTag
+from dutperf.protocol.base import Side, VlanTag
 from dutperf.protocol.result_messages import PortReport, TrialResult
 from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import load_journal, load_results
@@ -98,8 +99,8 @@ def tags_of_a_behaviour(left: list[VlanTag], right: list[VlanTag]) -> Behaviour:
     return {side: [tag.model_dump() for tag in tags] for side, tags in both.items()}
 
 
-def arrived_at(result: TrialResult) -> PortReport:
-    return result.ports[1]
+def arrived_at(result: TrialResult, side: Side = "right") -> PortReport:
+    return result.ports[("left", "right").index(side)]
 
 
 def foreground(account: TrialAccount) -> ClassAccount:
@@ -268,15 +269,34 @@ def test_what_a_trial_left_incomplete_is_no_part_of_the_next(
 
 @pytest.mark.lab
 @needs_tshark
-def test_a_routers_pieces_are_read_by_others(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("device", "options", "side", "whole"),
+    [
+        (
+            "linux-router-mtus",
+            "--ip 4 --direction forward --frame-size 4096",
+            "right",
+            {"ip.fragment.count": "3", "udp.length": "4058"},
+        ),
+        pytest.param(
+            *("tayga-siit", "--ip 6-4 --direction both --frame-size 1518", "left"),
+            {"ipv6.fragment.count": "2", "udp.length": "1460"},
+            marks=pytest.mark.skipif(
+                shutil.which("tayga") is None, reason="needs Debian's tayga"
+            ),
+        ),
+    ],
+)
+def test_a_devices_pieces_are_read_by_others(
+    tmp_path: Path, device: str, options: str, side: Side, whole: dict[str, str]
+) -> None:
     """tshark puts together as many packets as the tester, from the same wire."""
     assert lab.running() == [], "a lab is up: take it down before these tests"
     try:
-        lab.up("linux-router-mtus")
-        with Wire("tester", "right") as wire:
+        lab.up(device)
+        with Wire("tester", side) as wire:
             done = dutperf(
-                *("frame-loss", "--lab", "linux-router-mtus", "--ip", "4"),
-                *("--direction", "forward", "--fragmented", "--frame-size", "4096"),
+                *("frame-loss", "--lab", device, *options.split(), "--fragmented"),
                 *("--max-rate", "1000", "--load", "100", "--repeats", "1"),
                 *(*SHORT, "--plain", "--output", str(tmp_path / "run")),
             )
@@ -286,26 +306,25 @@ def test_a_routers_pieces_are_read_by_others(tmp_path: Path) -> None:
     assert done.returncode in (0, 1), done.stderr
     records = load_journal(tmp_path / "run").records
     trials = [r.result for r in records if r.role != "probe"]  # not for the device
-    ports = [arrived_at(trial) for trial in trials]
+    ports = [arrived_at(trial, side) for trial in trials]
     assert {port.incomplete for port in ports} == {0}
-    assert all(counts(trial)["forward"].lost == 0 for trial in trials)
-    wrpcap(str(tmp_path / "right.pcap"), [Ether(frame) for frame in frames])
-    seen = tshark(tmp_path / "right.pcap", ["ip.fragment.count", "udp.length"])
-    whole = [row for row in seen if row["ip.fragment.count"]]
-    assert {(row["ip.fragment.count"], row["udp.length"]) for row in whole} == {
-        ("3", "4058")
-    }
-    assert len(whole) == sum(port.reassembled for port in ports)
+    assert {way.lost for trial in trials for way in counts(trial).values()} == {0}
+    wrpcap(str(tmp_path / "wire.pcap"), [Ether(frame) for frame in frames])
+    seen = tshark(tmp_path / "wire.pcap", list(whole))
+    read = [row for row in seen if all(row.values())]
+    assert read
+    assert all(row == whole for row in read)
+    assert len(read) == sum(port.reassembled for port in ports)
 
 
 CAMPAIGN = """\
-name: pieces-behind-tags
-lab: {{name: known-answer-mtus, behaviour: {behaviour}}}
+name: pieces
+lab: {{name: {device}, behaviour: {behaviour}}}
 procedures:
   - procedure: frame-loss
-    ip: [4]
-    direction: [forward]
-    frame_size: [4096]
+    ip: {ip}
+    direction: {direction}
+    frame_size: {size}
     traffic: {{fragmented: true}}
     load_percent: [100]
     max_rate_fps: 1000
@@ -315,6 +334,19 @@ procedures:
     residual_wait_s: 0.3
     restabilise_wait_s: 0.02
 """
+
+
+def trials_of(path: Path, behaviour: Behaviour, **keys: object) -> list[TrialResult]:
+    """A campaign's trials on the known-answer device."""
+    campaign = path / "campaign.yaml"
+    campaign.write_text(CAMPAIGN.format(behaviour=json.dumps(behaviour), **keys))
+    output = str(path / "run")
+    done = dutperf("run", str(campaign), "--plain", "--output", output)
+    assert done.returncode in (0, 1), done.stderr
+    records = load_journal(path / "run").records
+    trials = [r.result for r in records if r.role == "trial"]
+    assert trials
+    return trials
 
 
 @pytest.mark.lab
@@ -327,20 +359,35 @@ def test_pieces_of_a_lab_with_tags_are_put_together(
         "vlan": tags_of_a_behaviour(ONE_TAG, [VlanTag(id=20)]),
         "forward": {"fragments": {"mtu": 1500} | ({"lose_every": k} if k else {})},
     }
-    campaign = tmp_path / "campaign.yaml"
-    campaign.write_text(CAMPAIGN.format(behaviour=json.dumps(behaviour)))
-    output = str(tmp_path / "run")
-    done = dutperf("run", str(campaign), "--plain", "--output", output)
-    assert done.returncode in (0, 1), done.stderr
-    records = load_journal(tmp_path / "run").records
-    trials = [r.result for r in records if r.role == "trial"]
-    assert trials
-    for trial in trials:
+    keys = {"device": "known-answer-mtus", "ip": 4, "direction": "forward"}
+    for trial in trials_of(tmp_path, behaviour, size=4096, **keys):
         forward, port = counts(trial)["forward"], arrived_at(trial)
         lost = 3 * forward.sent // k if k else 0
         assert (forward.lost, port.other_vlan) == (lost, 0)
         assert port.fragments == 3 * forward.sent - lost
         assert port.reassembled == forward.sent - lost
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize("k", [None, 7])
+@pytest.mark.parametrize("reversed_", [False, True])
+def test_ipv6_pieces_of_a_translator_are_put_together(
+    tmp_path: Path, k: int | None, *, reversed_: bool
+) -> None:
+    """MAP-T: what is whole again is for the customer edge that it says."""
+    fragments = {"mtu": 1280, "reversed": reversed_} | ({"lose_every": k} if k else {})
+    behaviour = {"reverse": {"fragments": fragments}}
+    keys = {"device": "known-answer-map-t", "ip": "6-4", "direction": "reverse"}
+    for trial in trials_of(tmp_path, behaviour, size=1518, **keys):
+        reverse, port = counts(trial)["reverse"], arrived_at(trial, "left")
+        lost = 2 * reverse.sent // k if k else 0
+        assert reverse.lost == lost
+        found = (port.fragments, port.reassembled, port.incomplete)
+        assert found == (2 * reverse.sent - lost, reverse.sent - lost, lost)
+        assert port.misdirected == 0
+        [stream] = trial.directions[0].streams
+        assert stream.inspected is not None
+        assert stream.inspected.frames > stream.inspected.payload == 0
 
 
 @pytest.mark.lab

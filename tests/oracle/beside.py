@@ -181,16 +181,24 @@ def _media_of(source: Source) -> list[Json]:
 
 
 def _of_pieces(source: Source, port: Json, size: Fraction) -> int:
-    """What a device adds that sends frames on in pieces (RFC 791 3.2).
+    """What a device adds that sends frames on in pieces (RFC 791 3.2, RFC 8200 4.5).
 
-    Of each but the first: an IPv4 header, Ethernet's, FCS, preamble and gap.
+    Of each but the first: an IP header, Ethernet's, FCS, preamble and gap; and, of
+    IPv6, eight bytes of each. What comes is cut if it was sent as IPv4.
     """
-    sends = {"left": "forward", "right": "reverse"}[port["name"]] in _ways(source)
+    settings = source.settings
+    side, other = ("left", "right") if port["name"] == "left" else ("right", "left")
+    comes = {"left": "reverse", "right": "forward"}[side] in _ways(source)
     mtu = port.get("mtu") or 1 << 16
-    if sends or not source.settings.get("fragmented") or size - 18 <= mtu:
+    ip, more = (20, 0) if settings[f"ip_{side}"] == 4 else (40, 8)
+    if more:
+        mtu = min(mtu, settings.get("lowest_ipv6_mtu", 1280))
+    cut = settings.get("fragmented") and settings[f"ip_{other}"] == 4
+    if not comes or not cut or size - 18 <= mtu:
         return 0
-    longest = (mtu - 20) // 8 * 8
-    return (math.ceil((size - 18 - 20) / longest) - 1) * (20 + 18 + 20)
+    longest = (mtu - ip - more) // 8 * 8
+    pieces = math.ceil((size - 18 - ip) / longest)
+    return (pieces - 1) * (ip + more + 18 + 20) + more
 
 
 _VIRTUAL = {"bridge", "dummy", "ipvlan", "macvlan", "tun", "veth", "vxlan"}

@@ -210,6 +210,7 @@ FLAGS: dict[str, Flag] = {
     "traffic.dscp": Flag("--dscp", str, "N", _whole),
     "traffic.df": Flag("--df", bool),
     "traffic.fragmented": Flag("--fragmented", bool),
+    "traffic.lowest_ipv6_mtu": Flag("--lowest-ipv6-mtu", str, "BYTES", _whole),
     "traffic.ignore_checksums": Flag("--ignore-checksums", bool),
     "traffic.flow_label": Flag("--flow-label", str, "LABEL"),
     "traffic.ipv6_headers": Flag("--ipv6-headers", str, "NAMES", _split),

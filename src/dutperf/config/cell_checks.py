@@ -176,7 +176,7 @@ def check_tunnels(testbed: Testbed, cell: Cell) -> None:
                 f"set ip: {'6-4' if name == 'left' else '4-6'}",
             )
         if own or side.translation:
-            _check_streams(cell, key)
+            _check_streams(cell, key, is_tunnel=own is not None)
         for version in side_versions(cell, name):
             if own and not own.carries(version):
                 raise KeyedError(
@@ -187,10 +187,10 @@ def check_tunnels(testbed: Testbed, cell: Cell) -> None:
                 )
 
 
-def _check_streams(cell: Cell, key: str) -> None:
+def _check_streams(cell: Cell, key: str, *, is_tunnel: bool) -> None:
     for name, given in (
         ("mix", cell.traffic.has_background),
-        ("fragmented", cell.traffic.fragmented),
+        ("fragmented", cell.traffic.fragmented and is_tunnel),
     ):
         if given:
             raise KeyedError(

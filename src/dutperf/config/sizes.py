@@ -27,7 +27,7 @@ from dutperf.model.frames import (
 from dutperf.model.procedure_keys import Direction
 from dutperf.model.specs import ProcedureSpec
 from dutperf.model.stateful_keys import ConnectionKeys, Phase2Keys, Stateful
-from dutperf.model.traffic import Traffic
+from dutperf.model.traffic import LOWEST_IPV6_MTU, Traffic
 from dutperf.protocol.base import PREAMBLE_AND_GAP_BYTES, IpVersion, Side, header_bytes
 from dutperf.protocol.stream_messages import minimum_frame_size
 from dutperf.protocol.trial_messages import (
@@ -336,76 +336,122 @@ def _translates(testbed: Testbed, ip: IpVersions) -> bool:
     return bool(real and testbed.right.virtual(left) and testbed.left.virtual(right))
 
 
-# Frames that the device cuts into pieces: links of different MTUs (RFC 2544 9.4).
+# Frames that the device cuts into pieces: links of different MTUs (RFC 2544 9.4), and
+# IPv4 packets that would be too long as IPv6 (RFC 7915 4).
 #
 # The frames have the sizes of the link with the larger MTU and are sent from there. A
-# router cuts such an IPv4 packet into pieces for the other link (RFC 791 3.2), and the
-# tester puts them together: a frame has arrived when all of its pieces have. Routers do
-# not cut IPv6 packets (RFC 8200 5), nor IPv4 ones with DF.
+# router cuts such an IPv4 packet into pieces for the other link (RFC 791 3.2), a
+# translator one that is longer than its lowest IPv6 MTU when it is IPv6, into pieces of
+# IPv6. The tester puts them together: a frame has arrived when all of its pieces have.
+# Nobody cuts IPv6 packets of others (RFC 8200 5), nor IPv4 ones with DF.
 
 
 _ETHERNET_BYTES = 18
-_IPV4_BYTES = 20
+_HEADER_BYTES: dict[IpVersion, int] = {4: 20, 6: 40}
+_OF_PIECES_BYTES: dict[IpVersion, int] = {4: 0, 6: 8}
+"""What the header of a piece is longer: IPv6 has one of its own (RFC 8200 4.5)."""
 _UNIT_BYTES = 8
-_FURTHER_PIECE_BYTES = _IPV4_BYTES + _ETHERNET_BYTES + PREAMBLE_AND_GAP_BYTES
 _KEY = ("traffic", "fragmented")
 
 
-def pieces_of(frame_size: int, mtu: int, option_bytes: int = 0) -> int:
+def pieces_of(
+    frame_size: int, mtu: int, version: IpVersion = 4, option_bytes: int = 0
+) -> int:
     """How many pieces of a frame a link carries, each as long as it may be.
 
     Args:
         frame_size: bytes with FCS, without VLAN tags.
-        mtu: of the link.
+        mtu: of the link; of a translator, if that is less, its lowest one of IPv6.
+        version: of the pieces.
         option_bytes: what IPv4 options take of each piece.
     """
     ip_bytes = frame_size - _ETHERNET_BYTES
     if ip_bytes <= mtu:
         return 1
-    room = mtu - _IPV4_BYTES - option_bytes
-    before_last = ip_bytes - mtu  # of the payload, at least; in whole units
+    more = _OF_PIECES_BYTES[version]
+    room = mtu - _HEADER_BYTES[version] - option_bytes - more
+    before_last = ip_bytes + more - mtu  # of the payload, at least; in whole units
     return 1 - -before_last // (room // _UNIT_BYTES * _UNIT_BYTES)
 
 
-def mean_pieces(cell: Cell, side: Side, mtu: int | None) -> Fraction:
-    """In how many pieces a frame crosses a link on average; null: its MTU is unknown.
+class InPieces(NamedTuple):
+    """How a cell's frames cross a link, on average.
 
-    Pieces are sent by the device alone.
+    Attributes:
+        pieces: of a frame.
+        further_bytes: what they take of the medium beside the whole frame's bytes:
+            their headers, and between them preambles and gaps.
     """
-    if not cell.traffic.fragmented or mtu is None or side in senders(cell):
-        return Fraction(1)
-    sizes = sizes_in(cell, 4)
-    options = cell.traffic.header_bytes(4)
-    return Fraction(sum(pieces_of(size, mtu, options) for size in sizes), len(sizes))
+
+    pieces: Fraction
+    further_bytes: Fraction
+
+
+def in_pieces(cell: Cell, side: Side, mtu: int | None) -> InPieces:
+    """What the device sends to ``side``, whose link has ``mtu``; null: unknown."""
+    sender = _other(side)
+    if mtu is None or sender not in senders(cell) or not _is_cut(cell, sender):
+        return InPieces(Fraction(1), Fraction(0))
+    version, pieces = version_of(cell.ip, side), _pieces(cell, side, mtu)
+    more = _OF_PIECES_BYTES[version]
+    each = _HEADER_BYTES[version] + more + _ETHERNET_BYTES + PREAMBLE_AND_GAP_BYTES
+    further = sum((count - 1) * each + (more if count > 1 else 0) for count in pieces)
+    mean = Fraction(sum(pieces), len(pieces))
+    return InPieces(mean, Fraction(further, len(pieces)))
 
 
 def most_pieces(testbed: Testbed, cell: Cell, receiver: Side) -> int:
     """In how many pieces a frame may arrive; the device's own path may be narrower."""
-    if not cell.traffic.fragmented:
+    if not _is_cut(cell, _other(receiver)):
         return 1
-    mtu, options = testbed.sides[receiver].mtu, cell.traffic.header_bytes(4)
-    return max(2, *(pieces_of(size, mtu, options) for size in sizes_in(cell, 4)))
+    return max(2, *_pieces(cell, receiver, testbed.sides[receiver].mtu))
 
 
-def further_pieces_bytes(pieces: Fraction) -> Fraction:
-    """What headers and gaps of all pieces but the first take of the medium."""
-    return (pieces - 1) * _FURTHER_PIECE_BYTES
+def _is_cut(cell: Cell, sender: Side) -> bool:
+    return cell.traffic.fragmented and version_of(cell.ip, sender) == 4
+
+
+def _pieces(cell: Cell, receiver: Side, mtu: int) -> list[int]:
+    """Of each size; IPv4 options are in each piece, and in none of IPv6."""
+    version, traffic = version_of(cell.ip, receiver), cell.traffic
+    most = mtu if version == 4 else min(mtu, traffic.lowest_ipv6_mtu)
+    options = traffic.header_bytes(4) if version == 4 else 0
+    sizes = received_sizes(cell, "foreground", _other(receiver))
+    return [pieces_of(size, most, version, options) for size in sizes]
 
 
 def check_fragmented(cell: Cell) -> None:
-    """Check that the frames are such as a router cuts.
+    """Check that the frames are such as a router or a translator cuts.
 
     Raises:
         InputError: names the key that does not go with it.
     """
     traffic = cell.traffic
     if not traffic.fragmented:
+        if traffic.lowest_ipv6_mtu != LOWEST_IPV6_MTU:
+            raise KeyedError(
+                ("traffic", "lowest_ipv6_mtu"),
+                "is for frames that a translator cuts",
+                "give traffic.fragmented: true (--fragmented), too, or leave it out",
+            )
         return
-    if cell_versions(cell) != {4}:
+    if traffic.has_background and cell_versions(cell) != {4}:
         raise KeyedError(
             _KEY,
-            "is for IPv4 alone: routers do not fragment IPv6 packets (RFC 8200 5)",
-            "leave it out, or measure IPv4: ip: [4] (--ip 4)",
+            f"does not go with mix {traffic.mix} of both IP versions: routers do not "
+            "fragment IPv6 packets (RFC 8200 5)",
+            "leave out one of them",
+        )
+    if not any(version_of(cell.ip, side) == 4 for side in senders(cell)):
+        way = "forward" if cell.ip == "4-6" else "reverse"
+        instead = "measure IPv4: ip: [4] (--ip 4)"
+        if translates(cell.ip):
+            instead = f"send from the IPv4 side: direction: [{way}] (--direction {way})"
+        raise KeyedError(
+            _KEY,
+            "is for frames that are sent as IPv4: routers do not fragment IPv6 packets "
+            "(RFC 8200 5), and translators not those that become IPv4 (RFC 7915 5)",
+            f"leave it out, or {instead}",
         )
     if traffic.df:
         raise KeyedError(
@@ -484,19 +530,23 @@ def _if_cut(testbed: Testbed, cell: Cell) -> str:
     """What else helps if a router cuts the frames for the other link, if anything."""
     traffic = cell.traffic.model_copy(update={"fragmented": True})
     cut = cell.with_keys(traffic=[traffic])
-    try:
-        check_fragmented(cut)
-    except KeyedError:
-        return ""
     for direction in _DIRECTIONS:
         asked = cut.model_copy(update={"direction": direction})
-        if _too_long(testbed, asked) is None:
+        if _may_be_cut(asked) and _too_long(testbed, asked) is None:
             keys = [] if cell.traffic.fragmented else [_FRAGMENTED]
             if direction != cell.direction:
                 keys.append(f"direction: [{direction}] (--direction {direction})")
             told = " and ".join(keys)
-            return f"; or give {told}, for a router that fragments them (RFC 2544 9.4)"
+            return f"; or give {told}, for a device that fragments them (RFC 2544 9.4)"
     return ""
+
+
+def _may_be_cut(cell: Cell) -> bool:
+    try:
+        check_fragmented(cell)
+    except KeyedError:
+        return False
+    return True
 
 
 def _key_of_headers(traffic: Traffic, extra: int) -> str:

@@ -93,13 +93,14 @@ def _translates_benchmark(addresses: AddressSet) -> bool:
 def _fragmented(cell: Cell) -> Iterator[str]:
     """RFC 7915 4: without DF a translator cuts what may not fit an IPv6 link."""
     translated: set[IpVersion] = {6, 4}
-    if cell.ip in translated or cell.traffic.df:
+    if cell.ip in translated or cell.traffic.df or cell.traffic.fragmented:
         return
     if max(sizes_in(cell, 6)) > _FRAGMENTED_ABOVE:
         yield (
             f"{cell.id}: IPv4 frames without DF whose IPv6 packet is longer than 1280 "
             "bytes may be fragmented by a translator (RFC 7915 4), which counts as "
-            "loss: set traffic.df (--df), or the device's lowest IPv6 MTU"
+            "loss: set traffic.df (--df), the device's lowest IPv6 MTU, or "
+            "traffic.fragmented (--fragmented), which puts them together"
         )
 
 

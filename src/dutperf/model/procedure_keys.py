@@ -597,6 +597,7 @@ class TcpKeys(ProcedureKeys):
                 "syn_flood_percent",
                 "imix",
                 "fragmented",
+                "lowest_ipv6_mtu",
                 "ipv6_headers",
                 "ipv4_options",
                 "routes",

@@ -465,6 +465,7 @@ class Dns64Spec(RateSearchKeys):
                 "syn_flood_percent",
                 "imix",
                 "fragmented",
+                "lowest_ipv6_mtu",
                 "ipv6_headers",
                 "ipv4_options",
                 "routes",

@@ -208,6 +208,8 @@ MOST_BURST_FRAMES = 100_000
 """At 1 fps, the lowest load, their pause is still one that a step can last."""
 RANDOM_LABEL = "random"
 RFC5180_CHAIN: Final = "rfc5180"
+LOWEST_IPV6_MTU = 1280
+"""Of any link (RFC 8200 5); a translator keeps to it unless told otherwise."""
 _CHAIN: tuple[Ipv6Header, ...] = ("routing", "destination-options", "fragment")
 """RFC 5180 5.3: routing 24 to 32 bytes, destination options 8, fragment 8."""
 _MOST_OF = 10**6
@@ -407,7 +409,13 @@ class Traffic(Strict):
     fragmented: bool = Field(
         default=False,
         description="the device cuts frames that exceed the receiving side's MTU (RFC "
-        "2544 9.4); IPv4, from the side with the larger MTU",
+        "2544 9.4); sent as IPv4, from the side with the larger MTU; a translator cuts "
+        "those that exceed lowest_ipv6_mtu as IPv6 (RFC 7915 4)",
+    )
+    lowest_ipv6_mtu: Annotated[int, Field(ge=LOWEST_IPV6_MTU, le=9702)] = Field(
+        default=LOWEST_IPV6_MTU,
+        description="with fragmented: up to so long as IPv6 a translator cuts no IPv4 "
+        "packet without DF (RFC 7915 4: 1280); the device's own setting",
     )
     ignore_checksums: bool = Field(
         default=False,
@@ -649,6 +657,8 @@ class Traffic(Strict):
         named = (("ipv6", self.ipv6_headers), ("ipv4", self.ipv4_options))
         listed = ["-".join([name, *names]) if names else "" for name, names in named]
         fragmented = "fragmented" if self.fragmented else ""
+        if self.lowest_ipv6_mtu != LOWEST_IPV6_MTU:
+            fragmented += f"-{self.lowest_ipv6_mtu}"
         return [*listed, fragmented, "multicast" if self.group else ""]
 
 

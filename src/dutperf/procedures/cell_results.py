@@ -23,7 +23,7 @@ from dutperf.model.ports import Ports
 from dutperf.model.rate_specs import RateSearchKeys
 from dutperf.model.specs import LatencySpec, LoadKeys
 from dutperf.model.stateful_keys import Stateful
-from dutperf.model.traffic import Traffic
+from dutperf.model.traffic import LOWEST_IPV6_MTU, Traffic
 from dutperf.packets import read_udp
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import least_rate_of
@@ -232,6 +232,8 @@ def _traffic(traffic: Traffic) -> Parameters:
         found["load_shape"] = traffic.load_shape.model_dump_json(exclude_defaults=True)
     if traffic.fragmented:
         found["fragmented"] = True
+    if traffic.lowest_ipv6_mtu != LOWEST_IPV6_MTU:
+        found["lowest_ipv6_mtu"] = traffic.lowest_ipv6_mtu
     if traffic.routes != "static":
         found["routes"] = traffic.routes
     if traffic.route_changes:

@@ -12,9 +12,8 @@ from dutperf.config.flows import senders
 from dutperf.config.side import SideConfig
 from dutperf.config.sizes import (
     check_sizes,
-    further_pieces_bytes,
+    in_pieces,
     mean_frame_size,
-    mean_pieces,
 )
 from dutperf.errors import InputError
 from dutperf.model.cell import Cell
@@ -154,9 +153,8 @@ def mean_wire_size(cell: Cell, port: Link) -> Fraction:
         port, sends=port.name in sides, receives=bool(sides - {port.name})
     )
     mtu = None if port.mtu is None else port.mtu - bytes_of_mtu(port)
-    pieces = mean_pieces(cell, port.name, mtu)
-    further = further_pieces_bytes(pieces)
-    return mean_frame_size(cell, port.name) + further + before * pieces
+    pieces, further_bytes = in_pieces(cell, port.name, mtu)
+    return mean_frame_size(cell, port.name) + further_bytes + before * pieces
 
 
 def is_probed(cell: Cell) -> bool:

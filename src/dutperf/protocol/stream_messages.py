@@ -148,7 +148,8 @@ class StreamRequest(MayHaveSeveralPorts):
     most_pieces: Annotated[int, Field(ge=1, le=MAX_FRAME_SIZE // 8)] = Field(
         default=1,
         description="in which the DUT may forward an IPv4 frame; from 2 on frames have "
-        "identifications, and pieces are put together (RFC 791 3.2)",
+        "identifications, and pieces are put together (RFC 791 3.2), also those of "
+        "IPv6 that a translator makes of it (RFC 8200 4.5, RFC 7915 4.1)",
     )
     ipv6_headers: Ipv6Headers = Field(
         default=[],

@@ -190,7 +190,8 @@ def _make_tunnel(command: list[str]) -> None:
 # address and bits 96-111 of the IPv6 one, so that trials with many addresses meet a
 # mapping for each. Native IPv6, the background traffic of RFC 8219 5.3, is forwarded by
 # the kernel and never meets TAYGA. IPv4 frames without DF that are larger than 1,260
-# bytes of IP arrive in IPv6 as two fragments (RFC 7915 4): send them with DF.
+# bytes of IP arrive in IPv6 as two fragments (RFC 7915 4): send them with DF, or have
+# them put together (traffic.fragmented).
 #
 # TAYGA 0.9.2 corrects UDP checksums and may end at zero, which IPv6 forbids (RFC 8200
 # 8.1; it should be FFFF). That is one in 65,535 frames from IPv4 to IPv6: damaged, and
