@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from planning import Run, campaign, spec, spoilt
@@ -25,7 +26,7 @@ CACHED = {
 }
 
 
-def asked(records: list[TrialRecord]) -> list[tuple[str, int | None, bool]]:
+def asked(records: Sequence[TrialRecord]) -> list[tuple[str, int | None, bool]]:
     """Role, whose names are cached, and whether it fills."""
     return [
         (
