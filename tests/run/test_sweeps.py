@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ipaddress import ip_address
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from planning import TESTBED, Run, campaign, spec
@@ -23,9 +24,14 @@ from dutperf.evidence.verify import verify
 from dutperf.protocol.result_messages import TrialResult
 from dutperf.protocol.stream_messages import StreamRequest
 from dutperf.protocol.trial_messages import TrialRequest
-from dutperf.results import ResultsFile, load_results
+from dutperf.remote.remote_executor import RemoteExecutor
+from dutperf.results import ResultsDirectory, ResultsFile, load_results
+from dutperf.run import jobs_of
 from dutperf.run.campaign_run import results_again
 from dutperf.simulation.fake_engine import FakeEngine, perfect, step
+
+if TYPE_CHECKING:
+    from dutperf.remote.hub import Hub
 
 EACH_FPS, MOST = 2000, 100
 EXAMPLE = Path(__file__).parents[2] / "examples/papers/rss/addresses.yaml"
@@ -250,3 +256,14 @@ def test_the_example_finds_the_knees_of_its_hash(tmp_path: Path) -> None:
         assert found.knee_until is not None
         assert 7 <= found.knee_above < found.knee_until <= 31
     assert by_addresses.knee_until in (17, 18, 19)
+
+
+def test_on_many_hosts_it_must_not_be_refined(tmp_path: Path) -> None:
+    planned = [PlannedTestbed(testbed=TESTBED)]
+    jobs = jobs_of(swept(), planned, expand(swept(), TESTBED))
+    run = Run(tmp_path / "run", Spreading())
+    with ResultsDirectory.create(tmp_path / "run", "sweep") as directory:
+        hub = cast("Hub", None)  # nobody is asked
+        executor = RemoteExecutor(hub, run.around, directory, run.events.append, "run")
+        with pytest.raises(InputError, match="on many hosts"):
+            executor.run(jobs, lambda _outcome: None)
