@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from labtools import Wire
 from livetools import (
     DEVICE,
     MS,
@@ -23,6 +22,7 @@ from livetools import (
     STALLS,
     RefDut,
     Trial,
+    captured_in_lab,
     codes,
     counting,
     crossed_neighbours,
@@ -34,8 +34,6 @@ from livetools import (
     tagged,
 )
 from readers import needs_tshark, tshark
-from scapy.layers.l2 import Ether
-from scapy.utils import wrpcap
 
 from dutperf import lab
 from dutperf.config.sizes import pieces_of
@@ -54,6 +52,8 @@ FRAMES = 1009
 """A prime, so that pieces are lost of all parts of frames."""
 MTU = 9000
 ONE_TAG = [VlanTag(id=10)]
+PIECES = "ip[6:2] & 0x3fff != 0 or ip6[6] == 44"
+"""For dumpcap."""
 TWO_TAGS = [VlanTag(tpid=0x88A8, id=20, pcp=5), VlanTag(id=200)]
 
 
@@ -294,13 +294,12 @@ def test_a_devices_pieces_are_read_by_others(
     assert lab.running() == [], "a lab is up: take it down before these tests"
     try:
         lab.up(device)
-        with Wire("tester", side) as wire:
+        with captured_in_lab(tmp_path, PIECES) as files:
             done = dutperf(
                 *("frame-loss", "--lab", device, *options.split(), "--fragmented"),
                 *("--max-rate", "1000", "--load", "100", "--repeats", "1"),
                 *(*SHORT, "--plain", "--output", str(tmp_path / "run")),
             )
-            frames = list(wire.received(0.5))
     finally:
         lab.down(all_=True)
     assert done.returncode in (0, 1), done.stderr
@@ -309,8 +308,7 @@ def test_a_devices_pieces_are_read_by_others(
     ports = [arrived_at(trial, side) for trial in trials]
     assert {port.incomplete for port in ports} == {0}
     assert {way.lost for trial in trials for way in counts(trial).values()} == {0}
-    wrpcap(str(tmp_path / "wire.pcap"), [Ether(frame) for frame in frames])
-    seen = tshark(tmp_path / "wire.pcap", list(whole))
+    seen = tshark(files[side], list(whole))
     read = [row for row in seen if all(row.values())]
     assert read
     assert all(row == whole for row in read)
