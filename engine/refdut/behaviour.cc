@@ -354,8 +354,8 @@ std::array<net::Encapsulation, 2> parse_encapsulation(const Json& json) {
   return tunnels;
 }
 
-// An address and how many bits of it count, which are all that it has.
-std::pair<net::IpAddress, uint8_t> parse_prefix(ObjectReader& reader, const std::string& key,
+// An address of IPv6 or IPv4, a slash, and how long the part before the bit is that this names.
+std::pair<net::IpAddress, uint8_t> parse_length(ObjectReader& reader, const std::string& key,
                                                 int version, int most_bits) {
   const std::string text = reader.text(key);
   const size_t slash = text.find('/');
@@ -369,19 +369,30 @@ std::pair<net::IpAddress, uint8_t> parse_prefix(ObjectReader& reader, const std:
     refuse(reader.path(key), "is no prefix of IPv" + std::to_string(version),
            "write an address, a slash and a length up to " + std::to_string(most_bits));
   }
-  net::IpAddress behind = *address;
-  for (int bit = 0; bit < count; ++bit) {
-    behind.bytes[static_cast<size_t>(bit) / 8] &= static_cast<uint8_t>(~(0x80U >> (bit % 8)));
-  }
-  if (behind.bytes != net::IpAddress{version, {}}.bytes) {
-    refuse(reader.path(key), "has bits behind its length", "set them to zero");
-  }
   return {*address, static_cast<uint8_t>(count)};
 }
 
+// Whether all bits from `first` on, and before `end`, are 0.
+bool zero_between(const net::IpAddress& address, int first, int end) {
+  for (int bit = first; bit < end; ++bit) {
+    if ((address.bytes[static_cast<size_t>(bit) / 8] & (0x80U >> (bit % 8))) != 0) return false;
+  }
+  return true;
+}
+
+// An address and how many bits of it count, which are all that it has.
+std::pair<net::IpAddress, uint8_t> parse_prefix(ObjectReader& reader, const std::string& key,
+                                                int version, int most_bits) {
+  const auto found = parse_length(reader, key, version, most_bits);
+  if (!zero_between(found.first, found.second, version == 4 ? 32 : 128)) {
+    refuse(reader.path(key), "has bits behind its length", "set them to zero");
+  }
+  return found;
+}
+
 // `where`: the object that has the rule's keys, perhaps others beside.
-MapRule parse_map_rule(ObjectReader& reader, const std::string& where) {
-  MapRule rule;
+EdgeRule parse_map_rule(ObjectReader& reader, const std::string& where) {
+  EdgeRule rule;
   std::tie(rule.ipv6, rule.ipv6_bits) = parse_prefix(reader, "ipv6_prefix", 6, 64);
   std::tie(rule.ipv4, rule.ipv4_bits) = parse_prefix(reader, "ipv4_prefix", 4, 32);
   rule.ea_bits = static_cast<uint8_t>(reader.number("ea_bits", 0, 48));
@@ -391,26 +402,67 @@ MapRule parse_map_rule(ObjectReader& reader, const std::string& where) {
   return rule;
 }
 
-// A relay is one by its tunnel: an IP header of IPv6.
-std::array<std::optional<MapRule>, 2> parse_map(const Json& json, const Behaviour& behaviour) {
-  ObjectReader reader(json, "map");
-  std::array<std::optional<MapRule>, 2> rules;
+EdgeRule parse_binding_rule(ObjectReader& reader, const std::string& where) {
+  EdgeRule rule;
+  rule.kind = EdgeRule::Kind::kBinding;
+  uint8_t length = 0;
+  std::tie(rule.ipv6, length) = parse_length(reader, "first_b4", 6, 128);
+  std::tie(rule.ipv4, rule.ipv4_bits) = parse_prefix(reader, "ipv4_prefix", 4, 32);
+  const auto psid_bits = static_cast<uint8_t>(reader.number("psid_length", 0, 16));
+  rule.psid_offset = static_cast<uint8_t>(reader.number_or("psid_offset", 0, 0, 15));
+  rule.ea_bits = static_cast<uint8_t>(32 - rule.ipv4_bits + psid_bits);
+  const std::string fault = rule.fault();
+  if (!fault.empty()) refuse(where + ":", fault, "see RFC 7597 5.1");
+  const int first = length - rule.ea_bits;
+  if (first < 0 || !zero_between(rule.ipv6, first, length)) {
+    refuse(reader.path("first_b4"),
+           "has no zeros for the numbers of all B4s: the last " + std::to_string(rule.ea_bits) +
+               " bits before its length",
+           "it is the address of B4 0, and the length of the prefix that each has of its own");
+  }
+  rule.ipv6_bits = static_cast<uint8_t>(first);
+  return rule;
+}
+
+EdgeRule parse_domain(ObjectReader& reader, const std::string& where) {
+  EdgeRule rule;
+  rule.kind = EdgeRule::Kind::kSixRd;
+  std::tie(rule.ipv6, rule.ipv6_bits) = parse_prefix(reader, "ipv6_prefix", 6, 64);
+  std::tie(rule.ipv4, rule.ipv4_bits) = parse_prefix(reader, "ipv4_prefix", 4, 32);
+  rule.ea_bits = static_cast<uint8_t>(32 - rule.ipv4_bits);
+  rule.psid_offset = 0;
+  const std::string fault = rule.fault();
+  if (!fault.empty()) refuse(where + ":", fault, "see RFC 5969 4");
+  return rule;
+}
+
+using ParseRule = EdgeRule (*)(ObjectReader&, const std::string&);
+
+// A relay is one by its tunnel: an IP header of the other version.
+void parse_edges(const Json& json, const std::string& key, ParseRule parse_rule,
+                 Behaviour& behaviour) {
+  ObjectReader reader(json, key);
   for (const size_t side : {0U, 1U}) {
     const char* const name = kSideNames[side];
     if (!reader.has(name)) continue;
+    if (behaviour.edges[side]) {
+      refuse(reader.path(name), "is beside another rule of that side", "leave out one of them");
+    }
     ObjectReader own(reader.at(name), reader.path(name));
-    rules[side] = parse_map_rule(own, reader.path(name));
+    behaviour.edges[side] = parse_rule(own, reader.path(name));
     own.finish();
+    const int outer = behaviour.edges[side]->kind == EdgeRule::Kind::kSixRd ? 4 : 6;
     const bool tunnelled = behaviour.encapsulation &&
                            (*behaviour.encapsulation)[side].ends().kind == net::Tunnel::kIp &&
-                           (*behaviour.encapsulation)[side].ends().local.version == 6;
+                           (*behaviour.encapsulation)[side].ends().local.version == outer;
     if (!tunnelled) {
-      refuse(reader.path(name), "needs encapsulation of that side, kind ip over IPv6",
-             "local is the relay's address, remote any edge's, remote_bits those of ipv6_prefix");
+      refuse(reader.path(name),
+             "needs encapsulation of that side, kind ip over IPv" + std::to_string(outer),
+             "local is the relay's address, remote any edge's, remote_bits what all edges' have in "
+             "common");
     }
   }
   reader.finish();
-  return rules;
 }
 
 std::array<std::optional<MapTranslation>, 2> parse_translation(const Json& json) {
@@ -455,7 +507,11 @@ Behaviour parse(const Json& json) {
   if (reader.has("encapsulation")) {
     behaviour.encapsulation = parse_encapsulation(json["encapsulation"]);
   }
-  if (reader.has("map")) behaviour.map = parse_map(json["map"], behaviour);
+  if (reader.has("map")) parse_edges(json["map"], "map", parse_map_rule, behaviour);
+  if (reader.has("binding_table")) {
+    parse_edges(json["binding_table"], "binding_table", parse_binding_rule, behaviour);
+  }
+  if (reader.has("sixrd")) parse_edges(json["sixrd"], "sixrd", parse_domain, behaviour);
   if (reader.has("translation")) behaviour.translation = parse_translation(json["translation"]);
   if (reader.has("nat")) {
     const bool off = json["nat"] == "off";

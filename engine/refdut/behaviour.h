@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "alteration.h"
+#include "border_relay.h"
 #include "control/json.h"
-#include "map_relay.h"
 #include "net/address.h"
 #include "net/vlan.h"
 #include "ports.h"
@@ -131,7 +131,8 @@ struct Behaviour {
   std::optional<std::array<net::VlanTags, 2>> vlan;
   // The tunnels of each side, as the device's end has them, likewise.
   std::optional<std::array<net::Encapsulation, 2>> encapsulation;
-  std::array<std::optional<MapRule>, 2> map;  // of the tunnels that `encapsulation` has
+  // Of the tunnels that `encapsulation` has.
+  std::array<std::optional<EdgeRule>, 2> edges;
   // Of each side's customer edges, likewise.
   std::optional<std::array<std::optional<MapTranslation>, 2>> translation;
   std::array<DirectionBehaviour, 2> directions;

@@ -55,7 +55,7 @@ class Device {
       outer_ = *behaviour.encapsulation;
       for (const size_t side : {0U, 1U}) {
         relays_[side].reset();
-        if (behaviour.map[side]) relays_[side].emplace(*behaviour.map[side]);
+        if (behaviour.edges[side]) relays_[side].emplace(*behaviour.edges[side]);
       }
     }
     if (behaviour.translation) {
@@ -98,6 +98,8 @@ class Device {
       json["device"][kDirectionNames[d]] = {
           {"other_frames", others.seen},
           {"other_dropped", other_dropped_[d]},
+          {"other_dropped_of_nobody", of_nobody_[d]},
+          {"other_dropped_of_another", of_another_[d]},
           {"other_dropped_by_rule", others.dropped_by_rule},
           {"other_dropped_by_queue", others.dropped_by_queue},
           {"other_dropped_too_big", others.dropped_too_big},
@@ -235,12 +237,15 @@ class Device {
     return true;
   }
 
-  // A border relay takes nothing else (RFC 7597 8.1).
+  // A border relay takes nothing else (RFC 7597 8.1, RFC 7596 6.2).
   bool is_from_its_edge(Direction direction, const uint8_t* bytes, size_t size) {
     if (!relays_[direction]) return true;
     const uint8_t* const outer = bytes + sizeof(net::EthernetHeader);
     const size_t before = sizeof(net::EthernetHeader) + outer_[direction].received_bytes();
-    return relays_[direction]->is_from(outer, bytes + before, size - before);
+    const Sender sender = relays_[direction]->sender_of(outer, bytes + before, size - before);
+    of_nobody_[direction] += sender == Sender::kNobody;
+    of_another_[direction] += sender == Sender::kAnother;
+    return sender == Sender::kOwn;
   }
 
   // For what goes to a customer edge: there is one.
@@ -332,12 +337,15 @@ class Device {
   std::array<Path, 2> paths_;
   std::array<net::VlanTags, 2> vlan_;
   std::array<net::Encapsulation, 2> outer_;
-  std::array<std::optional<MapRelay>, 2> relays_;  // of these tunnels
+  std::array<std::optional<BorderRelay>, 2> relays_;  // of these tunnels
   std::array<std::optional<MapTranslator>, 2> translators_;
   std::optional<Router> router_;
   std::optional<Gateway> gateway_;
   std::array<uint64_t, 2 * kPairs> looked_ns_{};  // by port
   std::array<uint64_t, 2> other_dropped_{};
+  // Of these: by a border relay, for whose they are.
+  std::array<uint64_t, 2> of_nobody_{};
+  std::array<uint64_t, 2> of_another_{};
 };
 
 }  // namespace dutperf::refdut

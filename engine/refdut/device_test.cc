@@ -763,6 +763,18 @@ TEST_F(TheDevice, DropsTestFramesBesideTheTunnelAndThoseThatHaveNoRoomInIt) {
   EXPECT_EQ(io_.owned(), 0U);
 }
 
+Bytes inside_tunnel(Bytes bytes, const char* src, const char* dst) {
+  net::TunnelEnds ends;
+  ends.kind = net::Tunnel::kIp;
+  ends.local = *net::IpAddress::parse(src);
+  ends.remote = *net::IpAddress::parse(dst);
+  const net::Encapsulation outer(ends);
+  const size_t size = bytes.size();
+  bytes.resize(size + outer.bytes());
+  outer.put_in(bytes.data(), size);
+  return bytes;
+}
+
 // RFC 7597: a border relay for one rule, its edges on the left.
 TEST_F(TheDevice, AsABorderRelayTakesFramesOfTheirEdgesAndFindsWhereTheyGo) {
   configure(
@@ -780,31 +792,56 @@ TEST_F(TheDevice, AsABorderRelayTakesFramesOfTheirEdgesAndFindsWhereTheyGo) {
     return net::testing::reference_frame(layout,
                                          net::testing::tagged_payload(layout, {1, 0, 0}, 0, 0));
   };
-  const auto inside = [&](Bytes bytes, const char* src, const char* dst) {
-    net::TunnelEnds ends;
-    ends.kind = net::Tunnel::kIp;
-    ends.local = ip(src);
-    ends.remote = ip(dst);
-    const net::Encapsulation outer(ends);
-    const size_t size = bytes.size();
-    bytes.resize(size + outer.bytes());
-    outer.put_in(bytes.data(), size);
-    return bytes;
-  };
   constexpr const char* kEdge = "2001:db8:12:3400:0:c612:12:34";
   const Bytes own = packet("198.18.0.18", 1232, "198.19.0.2", 7);
   const Bytes answer = packet("198.19.0.2", 7, "198.18.0.18", 1235);
-  io_.arriving[0] = {inside(own, kEdge, "2001:2::1"),
-                     inside(own, "2001:db8:12:3500:0:c612:12:35", "2001:2::1"),
-                     inside(packet("198.18.0.18", 1236, "198.19.0.2", 7), kEdge, "2001:2::1")};
+  io_.arriving[0] = {
+      inside_tunnel(own, kEdge, "2001:2::1"),
+      inside_tunnel(own, "2001:db8:12:3500:0:c612:12:35", "2001:2::1"),
+      inside_tunnel(packet("198.18.0.18", 1236, "198.19.0.2", 7), kEdge, "2001:2::1"),
+      inside_tunnel(packet("198.18.0.18", 1023, "198.19.0.2", 7), kEdge, "2001:2::1")};
   io_.arriving[1] = {answer, packet("198.19.0.2", 7, "198.18.0.18", 1023),
                      packet("198.19.0.2", 7, "198.18.1.18", 1235)};
   device_.step();
   ASSERT_EQ(io_.left[1].size(), 1U);
   EXPECT_EQ(io_.left[1][0].bytes, own);
-  EXPECT_EQ(device_.report()["device"]["forward"]["other_dropped"], 2);
+  const Json counts = device_.report()["device"]["forward"];
+  EXPECT_EQ(counts["other_dropped"], 3);
+  EXPECT_EQ(counts["other_dropped_of_another"], 2);
+  EXPECT_EQ(counts["other_dropped_of_nobody"], 1);
   ASSERT_EQ(io_.left[0].size(), 1U);
-  EXPECT_EQ(io_.left[0][0].bytes, inside(answer, "2001:2::1", kEdge));
+  EXPECT_EQ(io_.left[0][0].bytes, inside_tunnel(answer, "2001:2::1", kEdge));
+  EXPECT_EQ(io_.owned(), 0U);
+}
+
+// RFC 5969: a border relay of a 6rd domain, its edges on the left.
+TEST_F(TheDevice, AsABorderRelayOf6rdTakesWhatItsPrefixesSayAndSendsToTheAddressInThem) {
+  configure(
+      R"({"encapsulation": {"left": {"kind": "ip", "local": "198.18.0.1", "remote": "10.0.0.0",
+                                     "remote_bits": 8}},
+          "sixrd": {"left": {"ipv6_prefix": "2001:db8::/32", "ipv4_prefix": "10.0.0.0/8"}}})");
+  const auto ip = [](const char* text) { return *net::IpAddress::parse(text); };
+  const auto packet = [&](const char* src, const char* dst) {
+    net::FrameLayout layout = net::testing::sample_layout(6, 128);
+    layout.src_ip = ip(src);
+    layout.dst_ip = ip(dst);
+    return net::testing::reference_frame(layout,
+                                         net::testing::tagged_payload(layout, {1, 0, 0}, 0, 0));
+  };
+  const Bytes own = packet("2001:db8:102:300::1", "2001:2:0:8000::2");
+  const Bytes answer = packet("2001:2:0:8000::2", "2001:db8:405:600::1");
+  io_.arriving[0] = {
+      inside_tunnel(own, "10.1.2.3", "198.18.0.1"), inside_tunnel(own, "10.1.2.4", "198.18.0.1"),
+      inside_tunnel(packet("2001:db9::1", "2001:2:0:8000::2"), "10.1.2.3", "198.18.0.1")};
+  io_.arriving[1] = {answer, packet("2001:2:0:8000::2", "2001:db9::1")};
+  device_.step();
+  ASSERT_EQ(io_.left[1].size(), 1U);
+  EXPECT_EQ(io_.left[1][0].bytes, own);
+  const Json counts = device_.report()["device"]["forward"];
+  EXPECT_EQ(counts["other_dropped_of_another"], 1);
+  EXPECT_EQ(counts["other_dropped_of_nobody"], 1);
+  ASSERT_EQ(io_.left[0].size(), 1U);
+  EXPECT_EQ(io_.left[0][0].bytes, inside_tunnel(answer, "198.18.0.1", "10.4.5.6"));
   EXPECT_EQ(io_.owned(), 0U);
 }
 

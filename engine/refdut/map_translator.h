@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "map_relay.h"
+#include "border_relay.h"
 #include "translation.h"
 
 namespace dutperf::refdut {
@@ -19,7 +19,7 @@ class MapTranslator {
   std::optional<Flow> to_edges(const Flow& flow) const;
 
  private:
-  const MapRelay relay_;
+  const BorderRelay relay_;
   const net::IpAddress prefix_;
   const size_t ipv4_at_;  // byte in an address
 };

@@ -72,7 +72,7 @@ class Path {
   // What frames leave with; they come without. `relay`, where there is one, has an edge for each,
   // and stays as long as the path.
   void leave_with(const net::VlanTags& vlan, const net::Encapsulation& outer,
-                  const MapRelay* relay) {
+                  const BorderRelay* relay) {
     vlan_ = vlan;
     outer_ = outer;
     relay_ = relay;
@@ -255,12 +255,10 @@ class Path {
   void put_headers(Frame frame) {
     if (outer_.bytes() > 0) {
       constexpr size_t kIp = sizeof(net::EthernetHeader);
-      uint8_t* const ip = io_.bytes(frame) + kIp;
+      const uint8_t* const ip = io_.bytes(frame) + kIp;
       const auto edge = relay_ ? relay_->edge_for(ip, io_.size(frame) - kIp) : std::nullopt;
       io_.set_size(frame, outer_.put_in(io_.bytes(frame), io_.size(frame)));
-      if (edge) {
-        std::copy(edge->bytes.begin(), edge->bytes.end(), ip + offsetof(net::Ipv6Header, dst));
-      }
+      if (edge) net::Encapsulation::redirect(io_.bytes(frame), *edge);
     }
     put_tags(frame);
   }
@@ -496,7 +494,7 @@ class Path {
   Direction direction_;
   net::VlanTags vlan_;
   net::Encapsulation outer_;
-  const MapRelay* relay_ = nullptr;
+  const BorderRelay* relay_ = nullptr;
   uint8_t hops_taken_ = 0;
   Rules rules_;
   Rules other_rules_;  // the same, as IP packets that are no test frames go through them

@@ -159,10 +159,12 @@ def test_the_encapsulation_campaign_has_the_tester_at_the_other_end() -> None:
         "vxlan": ("vxlan", 50),
         "srv6": ("srv6", 80),
         "map-e": ("ip", 40),
+        "lw4o6": ("ip", 40),
     }
     assert all(place.right.tunnel is None for place in places.values())
-    relayed = places["map-e"].left
-    assert relayed.map_rule
-    assert relayed.tunnel
-    assert (relayed.tunnel.remote, relayed.tunnel.local_bits) == ("2001:2::1", 40)
+    for label, bits in (("map-e", 40), ("lw4o6", 48)):
+        relayed = places[label].left
+        assert relayed.edge_rule
+        assert relayed.tunnel
+        assert (relayed.tunnel.remote, relayed.tunnel.local_bits) == ("2001:2::1", bits)
     assert len(expand(campaign, *places.values())) == 12

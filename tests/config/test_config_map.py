@@ -1,4 +1,4 @@
-"""Customer edges of a MAP rule: the RFC's own example, and frames that fit them."""
+"""Customer edges of a rule (MAP, lw4o6, 6rd): the RFC's example, frames that fit it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,12 @@ import pytest
 from config_samples import make_campaign, make_testbed
 
 from dutperf.config import Testbed, expand, from_data
-from dutperf.config.encapsulation import MapRule
+from dutperf.config.encapsulation import (
+    BindingRule,
+    MapRule,
+    SharingRule,
+    SixRdDomain,
+)
 from dutperf.errors import InputError
 from dutperf.protocol.stream_messages import FieldCopy, FieldVariation, StreamRequest
 from dutperf.protocol.stream_parts import ReceivedEnd
@@ -33,11 +38,18 @@ def edges(
 ) -> Testbed:
     testbed: dict[str, Any] = make_testbed().model_dump(exclude_none=True)
     given = {"kind": "ipv4-in-ipv6", "remote": "2001:db8:ffff::1"}
+    own = rule or EXAMPLE
+    key = "binding_table" if "first_b4" in own else "map"
     testbed["left"] |= {
         "ipv4": {"address": address},
-        "encapsulation": given | {"map": rule or EXAMPLE} | keys,
+        "encapsulation": given | {key: own} | keys,
     }
     return from_data(Testbed, testbed, "testbed")
+
+
+def known_rule(rule: dict[str, Any]) -> SharingRule:
+    kind = BindingRule if "first_b4" in rule else MapRule
+    return kind.model_validate(rule)
 
 
 def translated_edges(
@@ -88,6 +100,52 @@ RULES = [
                "ea_bits": 32},
 ]  # fmt: skip
 
+BINDING: dict[str, Any] = {
+    "first_b4": "2001:db8::1/64",
+    "ipv4_prefix": "192.0.2.0/24",
+    "psid_length": 8,
+}
+TUNNELLED = [
+    *RULES,
+    BINDING,
+    BINDING | {"first_b4": "2001:db8::1000:0/128", "psid_length": 6},
+    BINDING | {"first_b4": "2001:db8:0:ff00::/72", "psid_offset": 6},
+    BINDING | {"psid_length": 0},
+    BINDING | {"ipv4_prefix": "192.0.2.1/32", "psid_length": 16},
+    BINDING | {"ipv4_prefix": "192.0.2.1/32", "psid_length": 1},
+    BINDING | {"ipv4_prefix": "10.0.0.0/8", "psid_length": 10, "first_b4": "2001::/62"},
+]
+
+
+def test_b4s_are_counted_by_their_addresses_and_their_port_sets() -> None:
+    """RFC 7596: what the table of an lwAFTR says, one row after the other."""
+    rule = BindingRule.model_validate(BINDING | {"psid_length": 2})
+    assert [
+        rule.address(f"192.0.2.{last}", psid) for last in (0, 1) for psid in range(4)
+    ] == [
+        *("2001:db8::1", "2001:db8:0:1::1", "2001:db8:0:2::1", "2001:db8:0:3::1"),
+        *("2001:db8:0:4::1", "2001:db8:0:5::1", "2001:db8:0:6::1", "2001:db8:0:7::1"),
+    ]
+    each = BindingRule.model_validate(BINDING | {"first_b4": "2001:db8::/128"})
+    assert each.address("192.0.2.1", 3) == "2001:db8::103"
+
+
+@pytest.mark.parametrize(
+    ("keys", "least"),
+    [
+        ({"psid_length": 8}, 4 * 256),
+        ({"psid_length": 1}, 32768),
+        ({"psid_length": 16}, 1024),
+        ({"psid_length": 0}, 1024),
+        ({"psid_length": 8, "psid_offset": 6}, 1024),
+    ],
+)
+def test_nobody_has_system_ports(keys: dict[str, Any], least: int) -> None:
+    rule = BindingRule.model_validate(BINDING | keys)
+    ports = list(rule.ports("src_port"))
+    assert sum(v.min << 16 - v.offset - v.width for v in ports) == least
+    assert sum(v.max << 16 - v.offset - v.width for v in ports) == 65535
+
 
 def varied(
     base: dict[str, int],
@@ -113,15 +171,15 @@ def varied(
     return fields
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", TUNNELLED)
 def test_each_frame_is_one_that_a_customer_edge_sends(rule: dict[str, Any]) -> None:
     network = ipaddress.IPv4Network(rule["ipv4_prefix"])
     place = edges(rule, address=str(network[0 if network.prefixlen == 32 else 1]))
-    known = MapRule.model_validate(rule)
+    known = known_rule(rule)
     forward, _ = streams(place)
     variations = [v for v in forward.vary if v.field in ("src_ip", "src_port")]
     assert place.left.tunnel
-    assert place.left.tunnel.local_bits == known.prefix_bits
+    assert place.left.tunnel.local_bits == known.common_bits
     base = {
         "src_ip": int(ipaddress.IPv4Address(forward.src_ip)),
         "src_port": 0,
@@ -139,6 +197,7 @@ def test_each_frame_is_one_that_a_customer_edge_sends(rule: dict[str, Any]) -> N
         assert outer == known.address(ipv4, psid)
         if known.psid_offset:
             assert frame["src_port"] >> (16 - known.psid_offset) > 0
+        assert frame["src_port"] >= min(1024, 1 << (16 - known.psid_offset))
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -169,7 +228,7 @@ def is_for(end: ReceivedEnd, fields: dict[str, int]) -> bool:
     """What the engine is told to look at, bit after bit."""
     widths = {"dst_ip": 128 if fields["dst_ip"] >> 32 else 32, "dst_port": 16}
     found = fields["outer_dst"] if end.outer else fields["dst_ip"]
-    expected = int(ipaddress.IPv6Address(end.address))
+    expected = int(ipaddress.ip_address(end.address))
     for bits in end.follows:
         of = fields[bits.of] >> widths[bits.of] - bits.of_offset - bits.width
         mask = (1 << bits.width) - 1
@@ -178,8 +237,10 @@ def is_for(end: ReceivedEnd, fields: dict[str, int]) -> bool:
     return found == expected
 
 
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("translated", [False, True], ids=["map-e", "map-t"])
+@pytest.mark.parametrize(
+    ("translated", "rule"),
+    [*((False, rule) for rule in TUNNELLED), *((True, rule) for rule in RULES)],
+)
 def test_what_arrives_must_be_for_the_edge_of_its_address_and_port(
     rule: dict[str, Any], *, translated: bool
 ) -> None:
@@ -190,15 +251,16 @@ def test_what_arrives_must_be_for_the_edge_of_its_address_and_port(
     assert forward.received_end is None
     end = reverse.received_end
     assert end
-    known = MapRule.model_validate(rule)
+    known = known_rule(rule)
     draw = Random(3)  # noqa: S311 - a seed
     behind = 16 - known.psid_offset - known.psid_bits
+    least = 1 << 16 - known.psid_offset if known.psid_offset else 0
     for _ in range(300):
         inner = ipaddress.IPv4Address(
             int(network.network_address) + draw.randrange(network.num_addresses)
         )
         psid = draw.randrange(1 << known.psid_bits)
-        port = known.port_of(psid) | draw.randrange(1 << behind)
+        port = least | psid << behind | draw.randrange(1 << behind)
         own = int(ipaddress.IPv6Address(known.address(str(inner), psid)))
         frame = {
             "dst_port": port,
@@ -210,21 +272,133 @@ def test_what_arrives_must_be_for_the_edge_of_its_address_and_port(
         assert not is_for(end, frame | {which: own ^ 1 << draw.randrange(128)})
 
 
-def test_a_spoofed_frame_has_the_first_edges_address_and_the_seconds_port() -> None:
+@pytest.mark.parametrize(
+    ("place", "ip", "address", "psid"),
+    [
+        (edges(), 4, "2001:db8:1::c000:201:0", 1),
+        (translated_edges(), "6-4", "2001:db8:1::c000:201:0", 1),
+        (edges(BINDING), 4, "2001:db8:0:104::1", 5),
+    ],
+)
+def test_a_spoofed_frame_has_the_first_edges_address_and_another_ones_port(
+    place: Testbed, ip: str | int, address: str, psid: int
+) -> None:
     keys: dict[str, Any] = {"direction": "forward", "traffic": {"spoofed_percent": 10}}
-    for place, ip in ((edges(), 4), (translated_edges(), "6-4")):
-        cell = expand(
-            make_campaign({"procedure": "throughput", "ip": [ip]} | keys), place
-        )[0]
-        (direction,) = trial_request(place, cell, 1000, 1).directions
-        good, bad = direction.streams
-        assert good.name == "foreground"
-        assert bad.name == "beside"
-        assert bad.copies == []
-        assert not any(v.field in ("src_ip", "src_port") for v in bad.vary)
-        assert bad.src_port >> 2 & 0xFF == 1
-        assert cell.traffic.beside
-        assert cell.traffic.beside.words == "10 % spoofed frames"
+    cell = expand(make_campaign({"procedure": "throughput", "ip": [ip]} | keys), place)[
+        0
+    ]
+    (direction,) = trial_request(place, cell, 1000, 1).directions
+    good, bad = direction.streams
+    assert good.name == "foreground"
+    assert bad.name == "beside"
+    assert bad.copies == []
+    assert not any(v.field in ("src_ip", "src_port") for v in bad.vary)
+    rule = place.left.edge_rule
+    assert isinstance(rule, SharingRule)
+    behind = 16 - rule.psid_offset - rule.psid_bits
+    assert bad.src_port >> behind & 0xFF == psid
+    assert place.left.edge == address
+    assert cell.traffic.beside
+    assert cell.traffic.beside.words == "10 % spoofed frames"
+
+
+DOMAIN: dict[str, Any] = {"ipv6_prefix": "2001:db8::/32", "ipv4_prefix": "10.0.0.0/8"}
+
+
+def domain(rule: dict[str, Any] = DOMAIN, own: str = "2001:db8:102:300::1") -> Testbed:
+    testbed: dict[str, Any] = make_testbed().model_dump(exclude_none=True)
+    testbed["left"]["ipv6"] = {"address": own}
+    testbed["left"]["encapsulation"] = {
+        "kind": "ipv6-in-ipv4",
+        "remote": "192.88.99.1",
+        "sixrd": rule,
+    }
+    return from_data(Testbed, testbed, "testbed")
+
+
+DOMAINS = [
+    (DOMAIN, "2001:db8:102:300::1"),
+    (DOMAIN | {"ipv4_prefix": "10.1.0.0/16"}, "2001:db8:203::1"),
+    ({"ipv6_prefix": "2001::/24", "ipv4_prefix": "0.0.0.0/1"}, "2001:5:6:7:800::1"),
+    (DOMAIN | {"ipv4_prefix": "10.1.2.3/32"}, "2001:db8::1"),
+]
+
+
+def in_prefix(rule: SixRdDomain, address: int) -> str:
+    """RFC 5969 4: the IPv4 address whose suffix stands behind the domain's prefix."""
+    network = ipaddress.IPv4Network(rule.ipv4_prefix)
+    length = ipaddress.IPv6Network(rule.ipv6_prefix).prefixlen
+    bits = f"{address:0128b}"[length : length + 32 - network.prefixlen]
+    first = f"{int(network.network_address):032b}"[: network.prefixlen]
+    return str(ipaddress.IPv4Address(int(first + bits, 2)))
+
+
+@pytest.mark.parametrize(("rule", "own"), DOMAINS)
+def test_each_frame_of_a_domain_comes_from_the_ipv4_address_in_its_prefix(
+    rule: dict[str, Any], own: str
+) -> None:
+    place = domain(rule, own)
+    known = SixRdDomain.model_validate(rule)
+    forward, reverse = streams(place, ip=[6])
+    assert place.left.tunnel
+    network = ipaddress.IPv4Network(known.ipv4_prefix)
+    assert place.left.tunnel.local_bits == network.prefixlen
+    assert reverse.received_end
+    assert forward.received_end is None
+    base = {
+        "src_ip": int(ipaddress.IPv6Address(forward.src_ip)),
+        "outer_src": int(ipaddress.IPv4Address(place.left.tunnel.local)),
+    }
+    assert str(ipaddress.IPv4Address(base["outer_src"])) == in_prefix(
+        known, base["src_ip"]
+    )
+    widths = {"src_ip": 128, "outer_src": 128}
+    variations = [v for v in forward.vary if v.field == "src_ip"]
+    draw = Random(4)  # noqa: S311 - a seed
+    for _ in range(300):
+        frame = varied(base, widths, variations, forward.copies, draw)
+        outer = str(ipaddress.IPv4Address(frame["outer_src"]))
+        assert outer == in_prefix(known, frame["src_ip"])
+        arrived = {
+            "dst_ip": frame["src_ip"],
+            "dst_port": 7,
+            "outer_dst": frame["outer_src"],
+        }
+        assert is_for(reverse.received_end, arrived)
+        wrong = frame["outer_src"] ^ 1 << draw.randrange(32)
+        assert not is_for(reverse.received_end, arrived | {"outer_dst": wrong})
+    ports = [v for v in forward.vary if v.field == "src_port"]
+    assert [(v.min, v.max) for v in ports] == [(1024, 65535)], "those of RFC 4814"
+
+
+def test_a_spoofed_frame_of_a_domain_has_the_prefix_of_another_edge() -> None:
+    keys: dict[str, Any] = {"direction": "forward", "traffic": {"spoofed_percent": 10}}
+    place = domain()
+    cell = expand(make_campaign({"procedure": "throughput", "ip": [6]} | keys), place)[
+        0
+    ]
+    (direction,) = trial_request(place, cell, 1000, 1).directions
+    _, bad = direction.streams
+    assert place.left.tunnel
+    assert place.left.tunnel.local == "10.1.2.3"
+    assert bad.src_ip == "2001:db8:102:200::1", "10.1.2.2"
+    assert bad.copies == []
+    assert not any(v.field == "src_ip" for v in bad.vary)
+
+
+@pytest.mark.parametrize(
+    ("rule", "own", "said"),
+    [
+        (DOMAIN | {"ipv6_prefix": "2001:db8::/48"}, "2001:db8::1", "more than the 64"),
+        (DOMAIN, "2001:db9::1", "left.ipv6.address: must be an address of"),
+        (DOMAIN | {"ipv4_prefix": "192.88.0.0/16"}, "2001:db8::1", "relay's own"),
+    ],
+)
+def test_a_domain_that_cannot_be_is_refused(
+    rule: dict[str, Any], own: str, said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        domain(rule, own)
 
 
 @pytest.mark.parametrize(
@@ -298,11 +472,17 @@ def test_customer_edges_are_no_neighbours() -> None:
         ({"ipv6_prefix": "2001:db8::1/40"}, "ipv6_prefix"),
         ({"ipv4_prefix": "198.51.100.0/24"}, "left.ipv4.address: must be an address"),
         ({"psid_offset": 16}, "psid_offset"),
+        (BINDING | {"psid_length": 17}, "psid_length"),
+        (BINDING | {"psid_length": 12, "psid_offset": 6}, "more than a port has"),
+        (BINDING | {"first_b4": "192.0.2.1/24"}, "first_b4"),
+        (BINDING | {"first_b4": "2001:db8::/12"}, "no room for numbers of 2^16 B4s"),
+        (BINDING | {"first_b4": "2001:db8:0:5::/64"}, "and must be 0"),
+        (BINDING | {"ipv4_prefix": "198.51.100.0/24"}, "encapsulation.binding_table"),
     ],
 )
 def test_a_rule_that_cannot_be_is_refused(rule: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError) as refused:
-        edges(EXAMPLE | rule)
+        edges(rule if "first_b4" in rule else EXAMPLE | rule)
     assert said in refused.value.message
 
 
@@ -312,6 +492,8 @@ def test_a_rule_that_cannot_be_is_refused(rule: dict[str, Any], said: str) -> No
         ({"kind": "gre"}, "encapsulation.map: is ipv4-in-ipv6, not gre"),
         ({"local": "2001:db8::5"}, "encapsulation.local: does not go with map"),
         ({"tunnel_per_host": True}, "tunnel_per_host: does not go with map"),
+        ({"binding_table": BINDING}, "binding_table: does not go with map"),
+        ({"sixrd": DOMAIN}, "sixrd: does not go with map"),
     ],
 )
 def test_a_tunnel_that_has_no_rule_is_refused(keys: dict[str, Any], said: str) -> None:

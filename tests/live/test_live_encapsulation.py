@@ -288,7 +288,7 @@ def test_the_tester_is_all_customer_edges_of_a_map_rule(
 ) -> None:
     """Each frame's outer address is that of whom inner address and port belong to."""
     left = tunnel(
-        "ip", 6, local=RULE.address("192.0.2.1", 0), local_bits=RULE.prefix_bits
+        "ip", 6, local=RULE.address("192.0.2.1", 0), local_bits=RULE.common_bits
     )
     right = other_end(left)
     engine.open_ports(ports(left, right))
@@ -514,7 +514,7 @@ def test_a_border_relay_takes_each_frame_for_one_of_its_customer_edges(
     """And sends to them what it then takes from there: all of it is from an edge."""
     rule = RULE.model_copy(update={"ipv4_prefix": "198.18.0.0/24"})
     own = "198.18.0.2"
-    relay, bits = "2001:2::1", rule.prefix_bits
+    relay, bits = "2001:2::1", rule.common_bits
     left = tunnel("ip", 6, local=rule.address(own, 0), remote=relay, local_bits=bits)
     told = device_at(left) | {"map": {"left": rule.model_dump()}}
     with (

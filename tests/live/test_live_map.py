@@ -1,4 +1,4 @@
-"""MAP-E and MAP-T by their labs: border relays and customer edges (RFC 7597, 7599).
+"""MAP-E, MAP-T, lw4o6 and 6rd by their labs: relays and edges (RFC 7596, 7597, 5969).
 
 The opposite is tried, too: a relay that does not check, one with another rule, one that
 sends all to one edge. The tester tells each of them.
@@ -21,12 +21,14 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 
 from dutperf import lab
-from dutperf.lab.devices.known_answer import RULE
+from dutperf.lab.devices.known_answer import BINDINGS, DOMAIN, RULE
 from dutperf.results import CellResult, load_results
 
 pytestmark = [*needs_engine, pytest.mark.lab]
 
-RELAYS = ["known-answer-map-e", "known-answer-map-t"]
+LWAFTR = "known-answer-lw4o6"
+SIXRD = "known-answer-6rd"
+RELAYS = ["known-answer-map-e", "known-answer-map-t", LWAFTR, SIXRD]
 EDGES = ["known-answer-map-e-ce", "known-answer-map-t-ce"]
 OTHER_RULE = RULE.model_copy(update={"psid_offset": 5}).model_dump()
 TUNNEL = {"kind": "ip", "local": "2001:2::1", "remote": "2001:db8::", "remote_bits": 40}
@@ -38,8 +40,27 @@ OTHER: dict[str, dict[str, Any]] = {
     "known-answer-map-t": {
         "translation": {"left": OTHER_RULE | {"prefix": "64:ff9b::/96"}}
     },
+    LWAFTR: {
+        "encapsulation": {
+            "left": TUNNEL | {"remote": "2001:db8::1", "remote_bits": 48}
+        },
+        "binding_table": {
+            "left": BINDINGS.model_copy(update={"psid_offset": 8}).model_dump()
+        },
+    },
+    SIXRD: {
+        "encapsulation": {
+            "left": {
+                "kind": "ip",
+                "local": "198.18.0.1",
+                "remote": "10.0.0.0",
+                "remote_bits": 16,
+            }
+        },
+        "sixrd": {"left": DOMAIN.model_dump() | {"ipv6_prefix": "2001:d00::/24"}},
+    },
 }
-"""A bit less before the PSID: hardly a port is the same edge's."""
+"""PSID or IPv4 suffix are elsewhere: hardly a port or prefix is the same edge's."""
 
 
 @contextmanager
@@ -84,6 +105,19 @@ def test_a_relay_that_takes_them_is_told(tmp_path: Path) -> None:
         cell = found(RELAYS[0], tmp_path / "run", *options)
     (beside,) = cell.beside
     assert beside.received == beside.sent > 0
+
+
+def test_the_kernel_as_lwaftr_sends_to_the_right_b4_and_takes_any(
+    tmp_path: Path,
+) -> None:
+    """By routing rules for the port sets; nothing compares the tunnel's end."""
+    cell = found("lw4o6", tmp_path / "run")
+    assert cell.median is not None
+    assert cell.median > 0
+    assert not [f for f in cell.findings if f.kind == "misdirected"]
+    options = ("--direction", "forward", "--spoofed", "10")
+    (beside,) = found("lw4o6", tmp_path / "spoofed", *options).beside
+    assert beside.received > 0
 
 
 @pytest.mark.parametrize("name", RELAYS)
@@ -133,7 +167,10 @@ def test_tshark_reads_what_edges_and_internet_send(tmp_path: Path) -> None:
     for name, stack in (
         ("known-answer-map-e", "eth:ethertype:ipv6:ip:udp"),
         ("known-answer-map-t", "eth:ethertype:ipv6:udp"),
+        (LWAFTR, "eth:ethertype:ipv6:ip:udp"),
     ):
+        rule = BINDINGS if name == LWAFTR else RULE
+        behind = 16 - rule.psid_offset - rule.psid_bits
         path = tmp_path / f"{name}.pcap"
         done = dutperf(
             *("frames", "--lab", name, "--pcap", str(path), "--count", "50"),
@@ -148,8 +185,32 @@ def test_tshark_reads_what_edges_and_internet_send(tmp_path: Path) -> None:
         from_edges = [packet for packet in rdpcap(str(path)) if IPv6 in packet]
         assert from_edges
         for packet in from_edges:
-            psid = packet[UDP].sport >> 2 & 0xFF
+            psid = packet[UDP].sport >> behind & 0xFF
             number = int(ipaddress.IPv6Address(packet[IPv6].src)) >> 16
             embedded = str(ipaddress.IPv4Address(number & 0xFFFFFFFF))
             inner = packet[IP].src if IP in packet else embedded
-            assert packet[IPv6].src == RULE.address(inner, psid)
+            assert packet[IPv6].src == rule.address(inner, psid)
+
+
+@needs_tshark
+def test_tshark_reads_what_edges_of_6rd_send(tmp_path: Path) -> None:
+    path = tmp_path / "6rd.pcap"
+    done = dutperf(*("frames", "--lab", SIXRD, "--pcap", str(path), "--count", "50"))
+    assert done.returncode == 0, done.stderr
+    columns = [
+        "frame.protocols",
+        "ip.checksum.status",
+        "udp.checksum.status",
+        "_ws.malformed",
+    ]
+    rows = tshark(path, columns, ports="7")
+    assert {row["_ws.malformed"] for row in rows} == {""}
+    assert {row["udp.checksum.status"] for row in rows} == {"1"}
+    in_tunnel = [row for row in rows if ":ip:ipv6:" in row["frame.protocols"]]
+    assert {row["ip.checksum.status"] for row in in_tunnel} == {"1"}
+    from_edges = [packet for packet in rdpcap(str(path)) if IP in packet]
+    assert len(from_edges) == len(in_tunnel) > 0
+    for packet in from_edges:
+        assert packet[IP].src == DOMAIN.edge_of(packet[IPv6].src)
+    senders = {packet[IP].src for packet in from_edges}
+    assert len(senders) > 0.9 * len(from_edges)

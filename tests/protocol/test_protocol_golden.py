@@ -209,3 +209,13 @@ def _without(data: Json, path: Path, key: str) -> Json:
     copied: Json = json.loads(json.dumps(data))
     del _at(copied, path)[key]
     return copied
+
+
+def test_an_outer_ipv4_source_is_the_last_32_bits_of_its_field() -> None:
+    outer = {"kind": "ip", "local": "10.0.0.1", "remote": "10.0.0.2"}
+    name = "trial.run-stateful.params"
+    data = _with(body(golden(name)), ("directions", 0), "encapsulation", outer)
+    place: Path = ("directions", 0, "streams", 0, "copies", 0)
+    model(name).model_validate(_with(data, place, "offset", 96))
+    with pytest.raises(ValidationError, match="before its last 32"):
+        model(name).model_validate(_with(data, place, "offset", 95))

@@ -37,26 +37,34 @@ dataplane::Mix parse_mix(ObjectReader& reader, size_t streams) {
   return {foreground, of};
 }
 
-bool touches(const vary::Variations& variations, vary::Field field) {
-  return std::any_of(variations.list.begin(), variations.list.end(),
-                     [&](const vary::Variation& v) { return v.field == field; }) ||
-         std::any_of(variations.copies.begin(), variations.copies.end(),
-                     [&](const vary::Copy& c) { return c.from == field || c.to == field; });
+constexpr uint32_t kIpv4InOuter = 96;  // bits of outer_src before an IPv4 address
+
+// Whether bits of a field before its bit `end` vary, or are copied.
+bool touches(const vary::Variations& variations, vary::Field field, uint32_t end = UINT32_MAX) {
+  return std::any_of(
+             variations.list.begin(), variations.list.end(),
+             [&](const vary::Variation& v) { return v.field == field && v.offset < end; }) ||
+         std::any_of(variations.copies.begin(), variations.copies.end(), [&](const vary::Copy& c) {
+           return (c.from == field && c.from_offset < end) || (c.to == field && c.to_offset < end);
+         });
 }
 
 // Where no tag stands its id would be written over what does; so with outer headers.
 void check_fields(const ObjectReader& reader, size_t stream,
                   const dataplane::DirectionSpec& direction, const vary::Variations& variations) {
   const net::TunnelEnds& ends = direction.outer.ends();
-  const bool has_source = ends.kind != net::Tunnel::kNone && ends.local.version == 6;
+  const bool has_source = ends.kind != net::Tunnel::kNone;
   const auto check = [&](vary::Field field, bool there, const char* without) {
     if (!there && touches(variations, field)) {
       reader.refuse(element("streams", stream) + ".vary", without);
     }
   };
   check(vary::Field::kVlanId, direction.vlan.bytes() > 0, "has vlan_id, and vlan no tag");
-  check(vary::Field::kOuterSrc, has_source,
-        "has outer_src, and encapsulation no outer header of IPv6");
+  check(vary::Field::kOuterSrc, has_source, "has outer_src, and encapsulation no outer header");
+  if (ends.local.version == 4 && touches(variations, vary::Field::kOuterSrc, kIpv4InOuter)) {
+    reader.refuse(element("streams", stream) + ".vary",
+                  "has bits of outer_src before its last 32, which are all of IPv4's");
+  }
   check(vary::Field::kOuterSrcPort, ends.kind == net::Tunnel::kVxlan,
         "has outer_src_port, and encapsulation is not vxlan");
 }
@@ -85,10 +93,12 @@ void parse_direction(const Json& json, const std::string& where, uint64_t seed,
       reader.refuse(element("streams", i) + ".most_pieces", "must be 1 behind outer headers");
     }
     const net::TunnelEnds& ends = direction.received_outer.ends();
-    const bool has_outer = ends.kind != net::Tunnel::kNone && ends.local.version == 6;
-    if (parsed.spec.received_end && parsed.spec.received_end->outer && !has_outer) {
+    const auto& end = parsed.spec.received_end;
+    const bool has_outer =
+        ends.kind != net::Tunnel::kNone && end && ends.local.version == end->address.version;
+    if (end && end->outer && !has_outer) {
       reader.refuse(element("streams", i) + ".received_end",
-                    "is of an outer header, and received_encapsulation has none of IPv6");
+                    "is of an outer header, and received_encapsulation has none of its version");
     }
     parsed.spec.layout.vlan = direction.vlan;
     parsed.spec.layout.labels = direction.labels;

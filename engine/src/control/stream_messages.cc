@@ -320,8 +320,8 @@ std::optional<net::ReceivedEnd> parse_received_end(ObjectReader& stream) {
   if (!stream.has("received_end") || stream.at("received_end").is_null()) return std::nullopt;
   ObjectReader reader(stream.at("received_end"), stream.path("received_end"));
   net::ReceivedEnd end;
-  end.address = parse_ip_of(reader, "address", 6);
   end.outer = reader.flag_or("outer", false);
+  end.address = end.outer ? reader.ip("address") : parse_ip_of(reader, "address", 6);
   const Json& list = reader.array("follows", 0, kMaxVariations);
   for (size_t i = 0; i < list.size(); ++i) {
     end.follows.push_back(parse_following(list[i], element(reader.path("follows"), i)));

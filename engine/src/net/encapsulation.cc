@@ -282,4 +282,16 @@ size_t Encapsulation::put_in(uint8_t* frame, size_t size) const noexcept {
   return size + bytes_;
 }
 
+void Encapsulation::redirect(uint8_t* frame, const IpAddress& remote) noexcept {
+  uint8_t* const ip = frame + sizeof(EthernetHeader);
+  if (remote.version == 6) {
+    std::memcpy(ip + offsetof(Ipv6Header, dst), remote.bytes.data(), sizeof(Ipv6Header::dst));
+    return;
+  }
+  auto* const header = reinterpret_cast<Ipv4Header*>(ip);
+  std::memcpy(header->dst, remote.bytes.data(), sizeof(header->dst));
+  header->checksum = 0;
+  header->checksum = finish(sum_words(ip, sizeof(Ipv4Header)));
+}
+
 }  // namespace dutperf::net

@@ -105,6 +105,8 @@ class Encapsulation {
   // the new size. REQUIRES: an IP packet stands behind the Ethernet header of the frame put into.
   size_t take_out(uint8_t* frame, size_t size) const noexcept;
   size_t put_in(uint8_t* frame, size_t size) const noexcept;
+  // Of a frame that it was put in: to another end than `remote`, of the same version.
+  static void redirect(uint8_t* frame, const IpAddress& remote) noexcept;
 
  private:
   // What stands behind an outer IPv6 header, but for the first byte, the next header.

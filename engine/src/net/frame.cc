@@ -74,6 +74,7 @@ FrameTemplate::FrameTemplate(const FrameLayout& layout, const TagIdentity& tag)
       ip_offset_(static_cast<uint32_t>(sizeof(EthernetHeader)) + layout.vlan.bytes() +
                  layout.labels.bytes() + layout.outer.bytes()),
       outer_bytes_(layout.outer.bytes()),
+      outer_ip_version_(outer_bytes_ > 0 ? layout.outer.ends().local.version : 0),
       outer_udp_offset_(layout.outer.udp_offset()),
       udp_offset_(ip_offset_ + static_cast<uint32_t>(ip_header_bytes(layout.ip_version) +
                                                      layout.extra.bytes.size())),

@@ -101,6 +101,7 @@ class FrameTemplate {
   uint32_t ip_offset() const { return ip_offset_; }
   // Of the outer IP header, and from there to its UDP header (0: it has none).
   uint32_t outer_offset() const { return ip_offset_ - outer_bytes_; }
+  int outer_ip_version() const { return outer_ip_version_; }  // 0: no outer IP header
   uint32_t outer_udp_offset() const { return outer_udp_offset_; }
   uint32_t udp_offset() const { return udp_offset_; }  // or TCP's
   uint32_t tag_offset() const { return tag_offset_; }
@@ -124,6 +125,7 @@ class FrameTemplate {
   uint64_t ipv4_sum_ = 0;
   uint32_t ip_offset_ = 0;
   uint32_t outer_bytes_ = 0;
+  int outer_ip_version_ = 0;
   uint32_t outer_udp_offset_ = 0;
   uint32_t udp_offset_ = 0;
   uint32_t tag_offset_ = 0;

@@ -25,14 +25,21 @@ void put(std::array<uint64_t, 2>& words, uint32_t end, uint64_t bits) {
 }  // namespace
 
 ReceivingEnd::ReceivingEnd(const ReceivedEnd& end, uint32_t outer_bytes)
-    : outer_(end.outer), outer_bytes_(outer_bytes), follows_(end.follows) {
+    : outer_(end.outer),
+      is_ipv4_(end.address.version == 4),
+      outer_bytes_(outer_bytes),
+      follows_(end.follows) {
   Words all{};
   for (const FollowingBits& each : follows_) {
     put(all, uint32_t{each.offset} + each.width, (1ULL << each.width) - 1);
   }
-  for (size_t i = 0; i < all.size(); ++i) {
-    fixed_[i] = load(end.address.bytes.data() + i * sizeof(uint64_t)) & ~all[i];
-  }
+  const Words given = address_at(end.address.bytes.data());
+  for (size_t i = 0; i < all.size(); ++i) fixed_[i] = given[i] & ~all[i];
+}
+
+ReceivingEnd::Words ReceivingEnd::address_at(const uint8_t* bytes) const noexcept {
+  if (is_ipv4_) return {0, *reinterpret_cast<const Be32*>(bytes)};
+  return {load(bytes), load(bytes + sizeof(uint64_t))};
 }
 
 bool ReceivingEnd::holds(const uint8_t* frame) const noexcept {
@@ -48,8 +55,8 @@ bool ReceivingEnd::holds(const uint8_t* frame) const noexcept {
     const uint64_t word = load(field + each.of_offset / 8) << (each.of_offset % 8);
     put(expected, uint32_t{each.offset} + each.width, word >> (kWordBits - each.width));
   }
-  const uint8_t* const end = outer_ ? ip - outer_bytes_ + offsetof(Ipv6Header, dst) : address;
-  return expected == Words{load(end), load(end + sizeof(uint64_t))};
+  const size_t in_outer = is_ipv4_ ? offsetof(Ipv4Header, dst) : offsetof(Ipv6Header, dst);
+  return expected == address_at(outer_ ? ip - outer_bytes_ + in_outer : address);
 }
 
 }  // namespace dutperf::net

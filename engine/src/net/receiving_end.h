@@ -1,6 +1,6 @@
 // Whose a received frame is: whether the address at the tester's end is the one that the rest of
 // the frame says. A customer edge has address and ports in its IPv6 address (MAP: RFC 7597 6, RFC
-// 7599 6), a host behind a tunnel of its own has bits of its address in the tunnel's. A device that
+// 7599 6), one of 6rd has its IPv4 address in those of all its hosts (RFC 5969 4). A device that
 // sends a frame to another end has sent it to somebody else.
 #pragma once
 
@@ -13,7 +13,8 @@
 namespace dutperf::net {
 
 // `width` bits of the end's address are those of the destination's address, or port, inside.
-// Bits of an address that are those of itself may be any.
+// Bits of an address that are those of itself may be any. An IPv4 address stands in the last 32
+// bits of 128.
 struct FollowingBits {
   uint8_t offset = 0;
   uint8_t width = 1;  // at most 32
@@ -24,7 +25,7 @@ struct FollowingBits {
 };
 
 struct ReceivedEnd {
-  IpAddress address;   // of IPv6
+  IpAddress address;   // of IPv6, or the outer header's of IPv4
   bool outer = false;  // of the outer header; the packet's own otherwise
   std::vector<FollowingBits> follows;
 
@@ -44,8 +45,11 @@ class ReceivingEnd {
  private:
   using Words = std::array<uint64_t, 2>;
 
+  Words address_at(const uint8_t* bytes) const noexcept;
+
   Words fixed_{};  // the address, where it follows nothing
   bool outer_;
+  bool is_ipv4_;  // the end's address
   uint32_t outer_bytes_;
   std::vector<FollowingBits> follows_;
 };

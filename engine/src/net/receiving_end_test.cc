@@ -61,6 +61,30 @@ TEST(ReceivingEnd, MayBeAnotherEdgeWhereItFollowsItself) {
   EXPECT_TRUE(end.holds(tagged_frame(layout).data()));
 }
 
+// 6rd: the domain 2001:db8::/32 of 10.0.0.0/8 (RFC 5969 4).
+TEST(ReceivingEnd, OfATunnelOverIpv4IsThatOfThePacketsPrefix) {
+  const ReceivedEnd of_domain{ip("10.0.0.0"), true, {{104, 24, false, 32}}};
+  TunnelEnds ends;
+  ends.kind = Tunnel::kIp;
+  ends.local = ip("10.0.0.1");
+  ends.remote = ip("10.1.2.3");
+  const ReceivingEnd end(of_domain, sizeof(Ipv4Header));
+  FrameLayout layout = sample_layout(6, 200);
+  layout.outer = Encapsulation(ends);
+  layout.dst_ip = ip("2001:db8:102:300::1");
+  const auto holds = [&] { return end.holds(tagged_frame(layout).data() + sizeof(Ipv4Header)); };
+  EXPECT_TRUE(holds());
+  for (uint32_t bit = 0; bit < 32; ++bit) {
+    TunnelEnds other = ends;
+    other.remote.bytes[bit / 8] ^= static_cast<uint8_t>(0x80U >> (bit % 8));
+    layout.outer = Encapsulation(other);
+    EXPECT_FALSE(holds()) << bit;
+  }
+  layout.outer = Encapsulation(ends);
+  layout.dst_ip = ip("2001:db8:102:400::1");
+  EXPECT_FALSE(holds());
+}
+
 TEST(ReceivingEnd, OfATunnelIsThatOfThePacketInIt) {
   TunnelEnds ends;
   ends.kind = Tunnel::kIp;

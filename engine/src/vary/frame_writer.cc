@@ -24,6 +24,8 @@ constexpr uint32_t kTag = offsetof(net::EthernetHeader, ether_type);  // VLAN's,
 // Of outer headers, where it has any: behind all that a frame without them has.
 constexpr uint32_t kOuterSrc = 1024;
 constexpr uint32_t kSrcInIpv6 = offsetof(net::Ipv6Header, src);
+constexpr uint32_t kEndOfSrcInIpv4 = offsetof(net::Ipv4Header, dst);
+constexpr uint64_t kOuterChecksum = 0xffffULL << 32;  // in the window that ends there
 constexpr uint32_t kOuterPorts = kOuterSrc + 16;
 
 // The headers' variable places, cut into windows that do not overlap. Those that a checksum covers
@@ -223,7 +225,9 @@ uint32_t FrameWriter::offset_of(uint32_t tile_index, int ip_version) const {
     return template_.outer_offset() + template_.outer_udp_offset() + offset - kOuterPorts;
   }
   if (offset >= kOuterSrc) {
-    return template_.outer_offset() + kSrcInIpv6 + offset - kOuterSrc;
+    const bool is_ipv4 = template_.outer_ip_version() == 4;
+    const uint32_t src = is_ipv4 ? kEndOfSrcInIpv4 - 16 : kSrcInIpv6;
+    return template_.outer_offset() + offset - kOuterSrc + src;
   }
   const uint32_t udp = ip_version == 4 ? kIpv4Ports : kIpv6Ports;
   return offset < udp ? template_.ip_offset() + offset - kIp
@@ -244,9 +248,24 @@ uint32_t FrameWriter::window_at(uint32_t tile_index, int ip_version) {
   } else if (tile.is_address) {
     udp_base_ += without(bits, tile.bytes);
     ipv4_base_ += without(bits, tile.bytes);
+  } else if (tile.offset == kOuterSrc + 8 && template_.outer_ip_version() == 4) {
+    bits &= ~kOuterChecksum;
+    plan_outer(static_cast<uint32_t>(windows_.size()));
   }
   windows_.push_back({tile.offset, offset, tile.bytes, bits, tile.is_address});
   return static_cast<uint32_t>(windows_.size() - 1);
+}
+
+// The checksum of an outer IPv4 header whose source varies: of the header's other words the sum.
+void FrameWriter::plan_outer(uint32_t window) {
+  outer_ipv4_ = window;
+  const uint8_t* const header = template_.bytes().data() + template_.outer_offset();
+  constexpr uint32_t kBefore = offsetof(net::Ipv4Header, ttl);
+  for (uint32_t at = 0; at < sizeof(net::Ipv4Header); at += 2) {
+    if (at < kBefore || at >= kEndOfSrcInIpv4) {
+      outer_base_ += static_cast<uint32_t>(read_bytes(header + at, 2));
+    }
+  }
 }
 
 // The random fields that begin in one window share draws, two to a draw, in the order in which they
@@ -473,6 +492,18 @@ void FrameWriter::sum_addresses(Burst& burst) const noexcept {
   }
 }
 
+void FrameWriter::sum_outer(Burst& burst) const noexcept {
+  uint64_t* const lane = burst.windows_[outer_ipv4_].lane;
+  const uint32_t base = outer_base_;
+  for (uint32_t i = 0; i < burst.count_; ++i) {
+    const uint64_t held = lane[i];
+    uint64_t sum = base + (held >> 48) + ((held >> 16) & 0xffff) + (held & 0xffff);
+    sum = (sum & 0xffff) + (sum >> 16);
+    sum = (sum & 0xffff) + (sum >> 16);
+    lane[i] = held | (~sum & 0xffff) << 32;
+  }
+}
+
 void FrameWriter::compose(const Lanes& sequences, uint32_t count, uint64_t stamp_ns,
                           Burst& burst) const noexcept {
   static_assert(std::size(kIpv6Tiles) <= Burst::kMaxWindows);
@@ -484,6 +515,7 @@ void FrameWriter::compose(const Lanes& sequences, uint32_t count, uint64_t stamp
     }
   }
   fill_windows(sequences, burst);
+  if (outer_ipv4_ != kNoWindow) sum_outer(burst);
   if (addresses_vary_) sum_addresses(burst);
   const Lanes& sums = addresses_vary_ ? burst.address_sums_ : kNoSums;
   const Lanes& ports = ports_vary_ ? burst.windows_[kUdp] : fixed_ports_;

@@ -103,6 +103,7 @@ class FrameWriter {
     bool is_random = false;   // one or two fields, all random: made in one pass
     bool is_learned = false;  // comes from a table
   };
+  static constexpr uint32_t kNoWindow = UINT32_MAX;
   struct Values {
     const Lanes& lanes;
     uint64_t first;  // to be added
@@ -114,6 +115,7 @@ class FrameWriter {
   static Place place_of(Field field, uint32_t bit, int ip_version);
   void varies(uint32_t window, int ip_version);
   uint32_t window_at(uint32_t tile, int ip_version);
+  void plan_outer(uint32_t window);
   void plan_draws(uint64_t seed, uint8_t stream);
   void plan_enumeration(uint64_t key);
   void make_random(uint32_t window);
@@ -126,6 +128,7 @@ class FrameWriter {
   Values values_of(const Varying& varying, const Lanes& sequences, Burst& burst) const noexcept;
   void plan_segments();
   void sum_addresses(Burst& burst) const noexcept;
+  void sum_outer(Burst& burst) const noexcept;
   void sum_mobility(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
   void identify(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
   void name_requests(const Burst& burst, uint8_t* const* buffers, uint32_t lead) const noexcept;
@@ -151,6 +154,8 @@ class FrameWriter {
   lanes::Learned learned_;
   uint64_t udp_base_;  // the template's sums without the ports and the windows of addresses
   uint64_t ipv4_base_;
+  uint32_t outer_base_ = 0;          // of the outer IPv4 header, what its window does not have
+  uint32_t outer_ipv4_ = kNoWindow;  // from its TTL to its source address
   std::optional<net::SegmentLayout> segments_;  // the frames are of TCP
   lanes::Following sequence_;                   // of the connection's number
   lanes::Following acknowledgment_;

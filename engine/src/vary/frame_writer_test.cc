@@ -268,6 +268,35 @@ TEST_P(EveryWindow, IsWrittenAndNothingBesideIt) {
   }
 }
 
+// Outer headers of IPv4: the address and the checksum over it, by each width of the address.
+TEST(FrameWriter, WritesTheSourceOfAnOuterIpv4HeaderAndItsChecksum) {
+  const net::IpAddress inner = *net::IpAddress::parse("2001:db8::1");
+  for (const net::Tunnel kind : {net::Tunnel::kIp, net::Tunnel::kGre, net::Tunnel::kVxlan}) {
+    for (uint32_t offset = 96; offset < 128; ++offset) {
+      for (uint32_t width = 1; width <= 128 - offset; ++width) {
+        net::TunnelEnds ends = kVxlan;
+        ends.kind = kind;
+        ends.local = *net::IpAddress::parse("198.18.255.255");
+        ends.remote = *net::IpAddress::parse("198.18.0.1");
+        net::FrameLayout layout = sample_layout(6, 128);
+        layout.src_ip = inner;
+        layout.outer = net::Encapsulation(ends);
+        const auto most = static_cast<uint32_t>((1ULL << width) - 1);
+        Variations vary{{{Field::kSrcIp, 32, static_cast<uint8_t>(width), 0, most, Mode::kRandom}}};
+        vary.copies = {{Field::kSrcIp, 32, Field::kOuterSrc, static_cast<uint8_t>(offset),
+                        static_cast<uint8_t>(width)}};
+        Stream stream(layout, vary);
+        const std::vector<uint64_t> sequences = {0, 1, 2, 3};
+        const std::vector<Bytes> frames = stream.write(sequences, 5);
+        for (size_t i = 0; i < frames.size(); ++i) {
+          stream.expect_right(frames[i], sequences[i], 5);
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Ipv4, EveryWindow,
                          ::testing::Combine(::testing::Values(4),
                                             ::testing::ValuesIn(kFields, kFields + 9),

@@ -17,7 +17,7 @@ enum class Field : uint8_t {
   kDstIp,
   kSrcPort,
   kDstPort,
-  kOuterSrc,      // of frames whose outer header is IPv6's
+  kOuterSrc,      // of frames with an outer header; IPv4's address is its last 32 bits
   kOuterSrcPort,  // of frames in VXLAN
 };
 

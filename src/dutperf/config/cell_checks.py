@@ -166,8 +166,8 @@ def check_tunnels(testbed: Testbed, cell: Cell) -> None:
     for name, side in testbed.sides.items():
         own = side.encapsulation
         key = f"{name}.{'encapsulation' if own else 'translation'}"
-        if side.map_rule:
-            _check_customers(cell, name, key)
+        if side.edge_rule:
+            _check_customers(cell, name, f"{key}.{own.edge_key if own else 'map'}")
         if side.translation and not _is_translated(cell, name):
             raise KeyedError(
                 ("ip",),
@@ -210,19 +210,24 @@ def _check_spoofed(testbed: Testbed, cell: Cell) -> None:
     if not cell.traffic.spoofed_percent:
         return
     for name in senders(cell):
-        rule = testbed.sides[name].map_rule
-        if rule is None or not rule.psid_bits:
+        rule = testbed.sides[name].edge_rule
+        if rule is None or not rule.can_be_spoofed:
             raise KeyedError(
                 ("traffic", "spoofed_percent"),
-                f"needs customer edges that share addresses on the {name} side, and "
-                f"testbed {testbed.name} has none there",
+                f"needs customer edges that share addresses, or a domain, on the "
+                f"{name} side, and testbed {testbed.name} has none there",
                 f"give the testbed {name}.encapsulation.map or {name}.translation.map, "
-                "with more ea_bits than the IPv4 suffix has",
+                "with more ea_bits than the IPv4 suffix has, or "
+                f"{name}.encapsulation.binding_table with a psid_length, or "
+                f"{name}.encapsulation.sixrd",
             )
 
 
 def _check_customers(cell: Cell, side: Side, key: str) -> None:
-    """What a MAP rule says of addresses and ports nothing else may say."""
+    """What a rule says of addresses and ports nothing else may say.
+
+    ``key``: of that rule.
+    """
     traffic = cell.traffic
     for keys, given in (
         (("traffic", "addresses", side), traffic.addresses.of(side) is not None),
@@ -233,9 +238,9 @@ def _check_customers(cell: Cell, side: Side, key: str) -> None:
         if given:
             raise KeyedError(
                 keys,
-                f"does not go with {key}.map: its rule says which addresses and ports "
-                "its customer edges have",
-                f"leave out {'.'.join(keys)}, or {key}.map",
+                f"does not go with {key}: its rule says which addresses and ports its "
+                "customer edges have",
+                f"leave out {'.'.join(keys)}, or {key}",
             )
 
 

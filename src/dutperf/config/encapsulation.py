@@ -1,11 +1,12 @@
-"""What a side sends around its packets: labels, tags, a tunnel, a MAP rule."""
+"""What a side sends around its packets: labels, tags, a tunnel, many edges' rule."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Iterator
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
@@ -33,17 +34,23 @@ from dutperf.protocol.base import (
 from dutperf.protocol.stream_messages import FieldCopy, FieldVariation
 from dutperf.protocol.stream_parts import FollowingBits
 
-# MAP (RFC 7597, 7599): which customer edges stand behind a rule, and what they send.
+# MAP (RFC 7597, 7599), lw4o6 (RFC 7596): which customer edges stand behind a rule.
 #
-# A customer edge (CE) shares an IPv4 address with others: its set of ports is that of
-# its PSID. Its IPv6 address has both embedded, so address and ports of a packet must
-# belong together, which a border relay checks. The tester is all CEs of a rule at once:
-# suffix and port vary at random, and what the IPv6 address says of them follows. That
-# address is of the tunnel's end (MAP-E), or the packet's own (MAP-T).
+# A customer edge (CE; of lw4o6: B4) shares an IPv4 address with others: its set of
+# ports is that of its PSID. Its IPv6 address belongs to both: MAP has them embedded in
+# it, a binding table of lw4o6 counts. So address and ports of a packet must belong
+# together, which a border relay (lwAFTR) checks. The tester is all CEs of a rule at
+# once: suffix and port vary at random, and what the IPv6 address says of them follows.
+# That address is of the tunnel's end (MAP-E, lw4o6), or the packet's own (MAP-T).
+#
+# 6rd (RFC 5969) is the other way round: the IPv6 packets are inside, and the prefix of
+# a CE has its IPv4 address, the tunnel's end.
 #
 # ::
 #
-#     IPv6    | rule's prefix | EA bits: IPv4 suffix, PSID | 0 | IPv4 address | PSID |
+#     MAP     | rule's prefix | EA bits: IPv4 suffix, PSID | 0 | IPv4 address | PSID |
+#     lw4o6   | first B4's | its number: IPv4 suffix, PSID | first B4's |
+#     6rd     | domain's prefix | IPv4 suffix | the CE's own networks and hosts |
 #     port    | A, psid_offset bits, not all 0 | PSID | M |
 
 
@@ -51,6 +58,8 @@ _INTERFACE_ID = 64
 _IPV4_PLACE = 80
 """RFC 7597 6: 16 bits of 0, the IPv4 address, 16 bits with the PSID at their end."""
 _PORT_BITS = 16
+_SYSTEM_PORTS = 1024
+"""Nobody's, as long as a CE has others: RFC 6335 6, RFC 7597 5.1."""
 
 
 def _ipv4_network(text: str) -> str:
@@ -61,112 +70,64 @@ def _ipv6_network(text: str) -> str:
     return str(ipaddress.IPv6Network(text))
 
 
-class MapRule(Strict):
-    """A basic mapping rule, all of whose CEs the tester is (RFC 7597 5)."""
+def _ipv6_interface(text: str) -> str:
+    return str(ipaddress.IPv6Interface(text))
 
-    ipv6_prefix: Annotated[str, AfterValidator(_ipv6_network)] = Field(
-        description="the rule's, like 2001:db8::/40"
-    )
+
+class EdgeRule(Strict, ABC):
+    """Which addresses the customer edges have that the tester is."""
+
+    inner_version: ClassVar[IpVersion] = 4
+    """Of their packets; of MAP-T on the other side of the relay."""
+
     ipv4_prefix: Annotated[str, AfterValidator(_ipv4_network)] = Field(
         description="the rule's, like 192.0.2.0/24; the side's ipv4.address is in it"
     )
-    ea_bits: Annotated[int, Field(ge=0, le=48)] = Field(
-        description="length of the embedded address bits: IPv4 suffix and PSID"
-    )
-    psid_offset: Annotated[int, Field(ge=0, le=15)] = Field(
-        default=6, description="bits of a port before its PSID, not all of them 0"
-    )
-
-    @model_validator(mode="after")
-    def _bits_fit(self) -> Self:
-        if self.psid_bits < 0:
-            raise KeyedError(
-                ("ea_bits",),
-                f"{self.ea_bits} are fewer than the IPv4 suffix has, "
-                f"{self.suffix_bits}: CEs with IPv4 prefixes are not simulated",
-                "take a longer ipv4_prefix or more ea_bits",
-            )
-        if self.psid_offset + self.psid_bits > _PORT_BITS:
-            raise KeyedError(
-                ("psid_offset",),
-                f"{self.psid_offset} bits and {self.psid_bits} of the PSID are more "
-                "than a port has, 16",
-            )
-        if self._ipv6.prefixlen + self.ea_bits > _INTERFACE_ID:
-            raise KeyedError(
-                ("ea_bits",),
-                f"{self.ea_bits} behind a prefix of {self._ipv6.prefixlen} reach into "
-                "the interface identifier, which begins at bit 64",
-            )
-        return self
 
     @property
-    def _ipv6(self) -> ipaddress.IPv6Network:
-        return ipaddress.IPv6Network(self.ipv6_prefix)
+    @abstractmethod
+    def common_bits(self) -> int:
+        """How many bits of the tunnels' ends are the same before the first others."""
+
+    @property
+    @abstractmethod
+    def own_prefix(self) -> str:
+        """Of the addresses of their packets."""
+
+    @property
+    @abstractmethod
+    def can_be_spoofed(self) -> bool:
+        """Whether there are two of which one can say that it is the other one."""
+
+    @abstractmethod
+    def edge_of(self, own: str) -> str:
+        """The other address of a CE, the first one that has ``own``."""
+
+    @abstractmethod
+    def customers(self, base: str) -> AddressSet:
+        """All CEs' addresses of the version of ``base``, but for what follows."""
+
+    @abstractmethod
+    def _embedded(self, *, translated: bool) -> Iterator[_Embedded]: ...
 
     @property
     def _ipv4(self) -> ipaddress.IPv4Network:
         return ipaddress.IPv4Network(self.ipv4_prefix)
 
     @property
-    def prefix_bits(self) -> int:
-        """Of the IPv6 addresses, what all CEs have."""
-        return self._ipv6.prefixlen
-
-    @property
     def suffix_bits(self) -> int:
         """Of an IPv4 address, what differs between those of the rule."""
         return 32 - self._ipv4.prefixlen
 
-    @property
-    def psid_bits(self) -> int:
-        """0: no address is shared."""
-        return self.ea_bits - self.suffix_bits
-
-    def holds(self, ipv4: str) -> bool:
-        """Whether it is a CE's address."""
-        return ipaddress.IPv4Address(ipv4) in self._ipv4
-
-    def address(self, ipv4: str, psid: int) -> str:
-        """The MAP IPv6 address of a CE (RFC 7597 5.2, 6)."""
-        number = int(ipaddress.IPv4Address(ipv4))
-        suffix = number & ((1 << self.suffix_bits) - 1)
-        embedded = suffix << self.psid_bits | psid
-        shift = 128 - self.prefix_bits - self.ea_bits
-        own = int(self._ipv6.network_address)
-        return str(ipaddress.IPv6Address(own | embedded << shift | number << 16 | psid))
-
-    def customers(self, base: str) -> AddressSet:
-        """All CEs' addresses: of IPv4, or of IPv6 but for what follows."""
-        if not self.suffix_bits:
-            return AddressSet(base)
-        most = (1 << self.suffix_bits) - 1
-        offset = self.prefix_bits if ":" in base else 32 - self.suffix_bits
-        return AddressSet(
-            base, (BitField(offset, self.suffix_bits, 0, most, "random"),)
-        )
-
-    def ports(self, field: Literal["src_port", "dst_port"]) -> Iterator[FieldVariation]:
-        """Each port that any CE may have, as likely as any other one."""
-        offset = 0
-        behind = _PORT_BITS - self.psid_offset - self.psid_bits
-        for width, least in ((self.psid_offset, 1), (self.psid_bits, 0), (behind, 0)):
-            if width:
-                most = (1 << width) - 1
-                yield FieldVariation(
-                    field=field, offset=offset, width=width, min=least, max=most
-                )
-            offset += width
-
-    def port_of(self, psid: int) -> int:
-        """The first port of a CE."""
-        behind = _PORT_BITS - self.psid_offset - self.psid_bits
-        first = 1 << (_PORT_BITS - self.psid_offset) if self.psid_offset else 0
-        return first | psid << behind
+    def holds(self, own: str) -> bool:
+        """Whether a CE may send from that address."""
+        network = ipaddress.ip_network(self.own_prefix)
+        return ipaddress.ip_address(own) in network
 
     def copies(self, *, translated: bool) -> Iterator[FieldCopy]:
-        """What of a CE's packet its IPv6 address has, twice: in prefix and identifier.
+        """What of a CE's packet its other address has.
 
+        By MAP it has that twice, in its prefix and in its interface identifier.
         Of the IPv4 address only the suffix: the rest is the same in all.
 
         Args:
@@ -192,14 +153,109 @@ class MapRule(Strict):
                 of_offset=end.of_offset,
             )
 
+
+class SharingRule(EdgeRule):
+    """IPv4 addresses, who shares each by port, and their IPv6 addresses (RFC 7597)."""
+
+    psid_offset: Annotated[int, Field(ge=0, le=15)] = Field(
+        default=6,
+        description="bits of a port before its PSID, not all of them 0 (RFC 7597 5.1); "
+        "with 0 of them nobody sends whose set has a port below 1024",
+    )
+
+    @model_validator(mode="after")
+    def _ports_fit(self) -> Self:
+        if self.psid_offset + self.psid_bits > _PORT_BITS:
+            raise KeyedError(
+                ("psid_offset",),
+                f"{self.psid_offset} bits and {self.psid_bits} of the PSID are more "
+                "than a port has, 16",
+            )
+        return self
+
+    @property
+    @abstractmethod
+    def psid_bits(self) -> int:
+        """0: no address is shared."""
+
+    @property
+    @abstractmethod
+    def _common(self) -> int:
+        """Of the IPv6 addresses, what all CEs have."""
+
+    @property
+    @abstractmethod
+    def _ends(self) -> Sequence[tuple[int, int]]:
+        """Where in an IPv6 address IPv4 suffix and PSID begin, each time they do."""
+
+    @property
+    def own_prefix(self) -> str:
+        """Of the addresses of their packets."""
+        return self.ipv4_prefix
+
+    @property
+    def can_be_spoofed(self) -> bool:
+        """Whether two share an address."""
+        return self.psid_bits > 0
+
+    @property
+    def first_psid(self) -> int:
+        """The first one of a CE: none has a system port if it can be helped."""
+        if self.psid_offset or not self.psid_bits:
+            return 0
+        return -(-_SYSTEM_PORTS >> self._bits_behind)
+
+    @property
+    def _bits_behind(self) -> int:
+        """Of a port, behind its PSID."""
+        return _PORT_BITS - self.psid_offset - self.psid_bits
+
+    def edge_of(self, own: str) -> str:
+        """The IPv6 address of the first CE that has an IPv4 address."""
+        return self.address(own, self.first_psid)
+
+    def address(self, ipv4: str, psid: int) -> str:
+        """The IPv6 address of a CE."""
+        number = int(ipaddress.IPv4Address(ipv4))
+        suffix = number & ((1 << self.suffix_bits) - 1)
+        found = self._common
+        for suffix_at, psid_at in self._ends:
+            found |= suffix << (128 - suffix_at - self.suffix_bits)
+            found |= psid << (128 - psid_at - self.psid_bits)
+        return str(ipaddress.IPv6Address(found))
+
+    def customers(self, base: str) -> AddressSet:
+        """All CEs' addresses: of IPv4, or of IPv6 but for what follows."""
+        offset = self.common_bits if ":" in base else 32 - self.suffix_bits
+        return _varied(base, offset, self.suffix_bits)
+
+    def ports(self, field: Literal["src_port", "dst_port"]) -> Iterator[FieldVariation]:
+        """Each port that any CE may have, as likely as any other one."""
+        offset = 0
+        behind = self._bits_behind
+        all_own = not self.psid_offset and not self.psid_bits
+        for width, least in (
+            (self.psid_offset, 1),
+            (self.psid_bits, self.first_psid),
+            (behind, _SYSTEM_PORTS if all_own else 0),
+        ):
+            if width:
+                most = (1 << width) - 1
+                yield FieldVariation(
+                    field=field, offset=offset, width=width, min=least, max=most
+                )
+            offset += width
+
+    def spoofed_port(self) -> int:
+        """One of another CE than the first: the last of its first range."""
+        first = 1 << (_PORT_BITS - self.psid_offset) if self.psid_offset else 0
+        behind = self._bits_behind
+        return first | (self.first_psid ^ 1) << behind | ((1 << behind) - 1)
+
     def _embedded(self, *, translated: bool) -> Iterator[_Embedded]:
         suffix, psid = self.suffix_bits, self.psid_bits
-        of_suffix = self.prefix_bits if translated else 32 - suffix
-        ends = (
-            (self.prefix_bits, self.prefix_bits + suffix),
-            (_IPV4_PLACE + 32 - suffix, 128 - psid),
-        )
-        for suffix_at, psid_at in ends:
+        of_suffix = self.common_bits if translated else 32 - suffix
+        for suffix_at, psid_at in self._ends:
             if suffix:
                 is_source = translated and suffix_at == of_suffix
                 yield _Embedded(suffix_at, suffix, False, of_suffix, is_source)
@@ -207,8 +263,203 @@ class MapRule(Strict):
                 yield _Embedded(psid_at, psid, True, self.psid_offset, False)
 
 
+def _varied(base: str, offset: int, width: int) -> AddressSet:
+    """All addresses of so many bits."""
+    if not width:
+        return AddressSet(base)
+    return AddressSet(base, (BitField(offset, width, 0, (1 << width) - 1, "random"),))
+
+
+class MapRule(SharingRule):
+    """A basic mapping rule, all of whose CEs the tester is (RFC 7597 5)."""
+
+    ipv6_prefix: Annotated[str, AfterValidator(_ipv6_network)] = Field(
+        description="the rule's, like 2001:db8::/40"
+    )
+    ea_bits: Annotated[int, Field(ge=0, le=48)] = Field(
+        description="length of the embedded address bits: IPv4 suffix and PSID"
+    )
+
+    @model_validator(mode="after")
+    def _bits_fit(self) -> Self:
+        if self.psid_bits < 0:
+            raise KeyedError(
+                ("ea_bits",),
+                f"{self.ea_bits} are fewer than the IPv4 suffix has, "
+                f"{self.suffix_bits}: CEs with IPv4 prefixes are not simulated",
+                "take a longer ipv4_prefix or more ea_bits",
+            )
+        if self.common_bits + self.ea_bits > _INTERFACE_ID:
+            raise KeyedError(
+                ("ea_bits",),
+                f"{self.ea_bits} behind a prefix of {self.common_bits} reach into "
+                "the interface identifier, which begins at bit 64",
+            )
+        return self
+
+    @property
+    def psid_bits(self) -> int:
+        """0: no address is shared."""
+        return self.ea_bits - self.suffix_bits
+
+    @property
+    def common_bits(self) -> int:
+        """How many bits of the tunnels' ends are the same before the first others."""
+        return ipaddress.IPv6Network(self.ipv6_prefix).prefixlen
+
+    @property
+    def _common(self) -> int:
+        prefix = int(ipaddress.IPv6Network(self.ipv6_prefix).network_address)
+        return prefix | int(self._ipv4.network_address) << 16
+
+    @property
+    def _ends(self) -> Sequence[tuple[int, int]]:
+        """RFC 7597 5.2 and 6."""
+        suffix = self.suffix_bits
+        return (
+            (self.common_bits, self.common_bits + suffix),
+            (_IPV4_PLACE + 32 - suffix, 128 - self.psid_bits),
+        )
+
+
+class BindingRule(SharingRule):
+    """The binding table of an lwAFTR, all of whose B4s the tester is (RFC 7596).
+
+    B4 n has the IPv4 address ``ipv4_prefix`` + n / 2^psid_length, the PSID n modulo
+    2^psid_length, and the IPv6 address n prefixes behind that of ``first_b4``.
+    """
+
+    first_b4: Annotated[str, AfterValidator(_ipv6_interface)] = Field(
+        description="IPv6 address of B4 0, and how long a prefix each B4 has of its "
+        "own: 2001:db8::1/64 is followed by 2001:db8:0:1::1, 2001:db8::1000/128 by "
+        "2001:db8::1001"
+    )
+    psid_length: Annotated[int, Field(ge=0, le=16)] = Field(
+        description="bits of a port that say which of the B4s of an address has it"
+    )
+    psid_offset: Annotated[int, Field(ge=0, le=15)] = Field(
+        default=0,
+        description="bits of a port before its PSID, not all of them 0 (RFC 7597 5.1); "
+        "with 0 of them nobody sends whose set has a port below 1024",
+    )
+
+    @model_validator(mode="after")
+    def _numbers_fit(self) -> Self:
+        own = ipaddress.IPv6Interface(self.first_b4)
+        bits = self.suffix_bits + self.psid_bits
+        length = own.network.prefixlen
+        if bits > length:
+            raise KeyedError(
+                ("first_b4",),
+                f"a prefix of {length} bits has no room for numbers of 2^{bits} B4s",
+            )
+        place = ((1 << bits) - 1) << 128 - length
+        if int(own.ip) & place:
+            raise KeyedError(
+                ("first_b4",),
+                f"the last {bits} bits of its prefix are the number of 2^{bits} B4s, "
+                "and must be 0",
+                f"begin at {ipaddress.IPv6Address(int(own.ip) & ~place)}/{length}",
+            )
+        return self
+
+    @property
+    def psid_bits(self) -> int:
+        """0: no address is shared."""
+        return self.psid_length
+
+    @property
+    def common_bits(self) -> int:
+        """How many bits of the tunnels' ends are the same before the first others."""
+        own = ipaddress.IPv6Interface(self.first_b4)
+        return own.network.prefixlen - self.suffix_bits - self.psid_bits
+
+    @property
+    def _common(self) -> int:
+        return int(ipaddress.IPv6Interface(self.first_b4).ip)
+
+    @property
+    def _ends(self) -> Sequence[tuple[int, int]]:
+        return ((self.common_bits, self.common_bits + self.suffix_bits),)
+
+
+class SixRdDomain(EdgeRule):
+    """A 6rd domain, all of whose CEs the tester is (RFC 5969 4)."""
+
+    inner_version: ClassVar[IpVersion] = 6
+
+    ipv6_prefix: Annotated[str, AfterValidator(_ipv6_network)] = Field(
+        description="the domain's 6rd prefix, like 2001:db8::/32; the side's "
+        "ipv6.address is in it"
+    )
+    ipv4_prefix: Annotated[str, AfterValidator(_ipv4_network)] = Field(
+        description="of the CEs' IPv4 addresses, like 10.0.0.0/8; its length is the "
+        "domain's IPv4MaskLen"
+    )
+
+    @model_validator(mode="after")
+    def _bits_fit(self) -> Self:
+        length = ipaddress.IPv6Network(self.ipv6_prefix).prefixlen
+        if length + self.suffix_bits > _INTERFACE_ID:
+            raise KeyedError(
+                ("ipv6_prefix",),
+                f"{length} bits and {self.suffix_bits} of an IPv4 address are more "
+                "than the 64 before the interface identifier",
+                "take a shorter ipv6_prefix or a longer ipv4_prefix",
+            )
+        return self
+
+    @property
+    def common_bits(self) -> int:
+        """How many bits of the tunnels' ends are the same before the first others."""
+        return self._ipv4.prefixlen
+
+    @property
+    def own_prefix(self) -> str:
+        """Of the addresses of their packets."""
+        return self.ipv6_prefix
+
+    @property
+    def can_be_spoofed(self) -> bool:
+        """Whether there are two."""
+        return self.suffix_bits > 0
+
+    @property
+    def _suffix_at(self) -> int:
+        return ipaddress.IPv6Network(self.ipv6_prefix).prefixlen
+
+    def edge_of(self, own: str) -> str:
+        """The IPv4 address of the CE whose prefix an IPv6 address has."""
+        number = int(ipaddress.IPv6Address(own))
+        suffix = number >> 128 - self._suffix_at - self.suffix_bits
+        suffix &= (1 << self.suffix_bits) - 1
+        return str(self._ipv4.network_address + suffix)
+
+    def has_edge(self, ipv4: str) -> bool:
+        """Whether a CE has that address."""
+        return ipaddress.IPv4Address(ipv4) in self._ipv4
+
+    def spoofed_source(self, own: str) -> str:
+        """An address of another CE than ``own`` is of."""
+        other = 1 << 128 - self._suffix_at - self.suffix_bits
+        return str(ipaddress.IPv6Address(int(ipaddress.IPv6Address(own)) ^ other))
+
+    def customers(self, base: str) -> AddressSet:
+        """The host of each CE that has the bits of ``base`` behind its prefix."""
+        return _varied(base, self._suffix_at, self.suffix_bits)
+
+    def _embedded(self, *, translated: bool) -> Iterator[_Embedded]:
+        assert not translated, "6rd has tunnels"  # noqa: S101
+        width = self.suffix_bits
+        if width:
+            yield _Embedded(128 - width, width, False, self._suffix_at, False)
+
+
 class _Embedded(NamedTuple):
-    """Bits of a CE's IPv6 address, and whence they are: its IPv4 address, or a port."""
+    """Bits of a CE's other address, and whence they are: of a packet or of its port.
+
+    Of an IPv4 address they are counted as of the last 32 bits of 128.
+    """
 
     offset: int
     width: int
@@ -272,6 +523,9 @@ _KINDS: dict[SideKind, TunnelKind] = {
 }
 _OUTER: dict[str, IpVersion] = {"ipv4-in-ipv6": 6, "ipv6-in-ipv4": 4, "srv6": 6}
 _INNER: dict[str, IpVersion] = {"ipv4-in-ipv6": 4, "ipv6-in-ipv4": 6}
+_KIND_OF: dict[IpVersion, SideKind] = {4: "ipv4-in-ipv6", 6: "ipv6-in-ipv4"}
+EDGE_KEYS = ("map", "binding_table", "sixrd")
+"""Each says whose customer edges the tester is."""
 PER_HOST_BITS = 96
 """Of the tester's outer address that all tunnels have, where each host has its own."""
 
@@ -357,6 +611,16 @@ class SideEncapsulation(Strict):
         description="the tester is all customer edges of a MAP-E rule (RFC 7597) on "
         "this side: addresses and ports vary together, and the outer address follows",
     )
+    binding_table: BindingRule | None = Field(
+        default=None,
+        description="the tester is all B4s of an lwAFTR's binding table (RFC 7596) on "
+        "this side, as with map",
+    )
+    sixrd: SixRdDomain | None = Field(
+        default=None,
+        description="the tester is all customer edges of a 6rd domain (RFC 5969) on "
+        "this side: the IPv6 addresses vary, and the outer IPv4 address follows",
+    )
     ttl: Annotated[int, Field(ge=1, le=255)] = Field(
         default=64, description="hop limit of the outer header"
     )
@@ -391,20 +655,33 @@ class SideEncapsulation(Strict):
         for key, path in (("srh", self.srh), ("received_srh", self.received_srh)):
             if path and self.kind != "srv6":
                 raise KeyedError((key,), f"{self.kind} has no {key}")
-        if self.map:
-            if self.kind != "ipv4-in-ipv6":
-                raise KeyedError(("map",), f"is ipv4-in-ipv6, not {self.kind}")
-            for key, there in (
-                ("local", self.local),
-                ("tunnel_per_host", self.tunnel_per_host),
-            ):
-                if there:
-                    raise KeyedError((key,), "does not go with map, which says it")
+        for rule_key in EDGE_KEYS:
+            rule: EdgeRule | None = getattr(self, rule_key)
+            if rule is None:
+                continue
+            if self.kind != _KIND_OF[rule.inner_version]:
+                kind = _KIND_OF[rule.inner_version]
+                raise KeyedError((rule_key,), f"is {kind}, not {self.kind}")
+            for key in ("local", "tunnel_per_host", *EDGE_KEYS):
+                if key != rule_key and getattr(self, key):
+                    raise KeyedError(
+                        (key,), f"does not go with {rule_key}, which says it"
+                    )
         if self.tunnel_per_host and self.outer_version == 4:
             raise KeyedError(
                 ("tunnel_per_host",), "needs outer headers of IPv6: nothing else varies"
             )
         return self
+
+    @property
+    def edge_rule(self) -> EdgeRule | None:
+        """Whose customer edges the tester is."""
+        return self.map or self.binding_table or self.sixrd
+
+    @property
+    def edge_key(self) -> str:
+        """The key of that rule."""
+        return next(key for key in EDGE_KEYS if getattr(self, key))
 
     @property
     def outer_version(self) -> IpVersion:
@@ -413,13 +690,14 @@ class SideEncapsulation(Strict):
         return known or (6 if self.remote and ":" in self.remote else 4)
 
     @classmethod
-    def at_other_end(cls, devices: Encapsulation, rule: MapRule | None) -> Self:
+    def at_other_end(cls, devices: Encapsulation, rules: dict[str, Any]) -> Self:
         """Of the tester, where the known-answer device has ``devices``.
 
-        ``rule``: whose border relay it is.
+        ``rules``: whose border relay it is, by the key that says it here, too.
         """
-        if rule:
-            return cls(kind="ipv4-in-ipv6", remote=devices.local, map=rule)
+        if rules:
+            of_rule = _KIND_OF[6 if "sixrd" in rules else 4]
+            return cls(kind=of_rule, remote=devices.local, **rules)
         kind: SideKind = (
             devices.kind
             if devices.kind != "ip"
@@ -449,11 +727,12 @@ class SideEncapsulation(Strict):
     def between(self, local: str, remote: str, inner: str | None) -> Encapsulation:
         """The tunnel, with the side's addresses where it does not name its own.
 
-        ``inner``: the side's own IPv4 address, which a CE has.
+        ``inner``: the side's own address of the other version, which a CE has.
         """
         bits = PER_HOST_BITS if self.tunnel_per_host else None
-        if self.map and inner:
-            local, bits = self.map.address(inner, 0), self.map.prefix_bits
+        rule = self.edge_rule
+        if rule and inner:
+            local, bits = rule.edge_of(inner), rule.common_bits
         local = self.local or local
         sent = received = None
         if self.srh:

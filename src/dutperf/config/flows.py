@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from dutperf.config.encapsulation import SixRdDomain
 from dutperf.config.side import RealAddress
 from dutperf.config.testbed import Testbed
 from dutperf.model.fields import KeyedError, Keys
@@ -54,7 +55,7 @@ def hosts(testbed: Testbed, traffic: Traffic, side: Side, base: str) -> AddressS
     Raises:
         InputError: the varying field does not fit the address; names the key.
     """
-    rule = testbed.sides[side].map_rule
+    rule = testbed.sides[side].edge_rule
     if rule:
         return rule.customers(base)
     field = traffic.addresses.of(side)
@@ -355,7 +356,9 @@ def _flow(
         target = _virtual(testbed, cell, receiver, version)
     sources = hosts(testbed, cell.traffic, sender, source)
     if name == "beside" and cell.traffic.spoofed_percent:
-        sources = AddressSet(source)
+        rule = side.edge_rule
+        other = rule.spoofed_source(source) if isinstance(rule, SixRdDomain) else source
+        sources = AddressSet(other)
     if translated and cell.stateful and cell.stateful.initiator == receiver:
         # All its hosts are behind one address, the device's own.
         destination = AddressSet(target)

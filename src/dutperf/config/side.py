@@ -15,7 +15,13 @@ from pydantic import (
     model_validator,
 )
 
-from dutperf.config.encapsulation import KeyOfASide, MapRule, SideLabels, SideTags
+from dutperf.config.encapsulation import (
+    EdgeRule,
+    KeyOfASide,
+    MapRule,
+    SideLabels,
+    SideTags,
+)
 from dutperf.model.fields import (
     InterfaceName,
     Ipv4,
@@ -337,17 +343,24 @@ class SideConfig(PortKeys):
         for key, given in (("mpls", self.mpls), ("more_ports", self.more_ports)):
             if given:
                 raise KeyedError(("encapsulation",), f"does not go with {key}")
-        if own.map:
-            inner = self.ip(4)
-            if inner is None or not own.map.holds(inner.address):
-                raise KeyedError(
-                    ("ipv4", "address"),
-                    f"must be an address of encapsulation.map, {own.map.ipv4_prefix}",
-                )
+        rule = own.edge_rule
+        inner = self.ip(rule.inner_version) if rule else None
+        if rule and (inner is None or not rule.holds(inner.address)):
+            raise KeyedError(
+                (f"ipv{rule.inner_version}", "address"),
+                f"must be an address of encapsulation.{own.edge_key}, "
+                f"{rule.own_prefix}",
+            )
         here = self.ip(own.outer_version)
+        relay = own.remote or (here and here.gateway)
+        if own.sixrd and relay and own.sixrd.has_edge(relay):
+            raise KeyedError(
+                ("encapsulation", "sixrd", "ipv4_prefix"),
+                f"has the border relay's own address, {relay}",
+            )
         for key, known in (
             ("local", own.local or here),
-            ("remote", own.remote or (here and here.gateway)),
+            ("remote", relay),
         ):
             if not known:
                 raise KeyedError(
@@ -382,24 +395,31 @@ class SideConfig(PortKeys):
         if own is None:
             return None
         here = self.ip(own.outer_version) or RealAddress("", None)
-        inner = self.ip(4)
+        rule = own.edge_rule
+        inner = self.ip(rule.inner_version) if rule else None
         return own.between(
             here.address, here.gateway or "", inner.address if inner else None
         )
 
     @property
-    def map_rule(self) -> MapRule | None:
+    def edge_rule(self) -> EdgeRule | None:
         """Whose customer edges the tester is here."""
         if self.translation:
             return self.translation.map
-        return self.encapsulation.map if self.encapsulation else None
+        return self.encapsulation.edge_rule if self.encapsulation else None
 
     @property
     def edge(self) -> str | None:
-        """The customer edge's IPv6 address, if the tester is one: of the first port."""
-        rule, own = self.map_rule, self.ip(4)
-        ipv4 = self.virtual(4) if self.translation else own and own.address
-        return rule.address(ipv4, 0) if rule and ipv4 else None
+        """The other address of a customer edge, if the tester is one.
+
+        Of the one that the side's own address is of, with the first set of ports.
+        """
+        rule = self.edge_rule
+        if rule is None:
+            return None
+        own = self.ip(rule.inner_version)
+        inner = self.virtual(4) if self.translation else own and own.address
+        return rule.edge_of(inner) if inner else None
 
     @property
     def _asks_for(self) -> tuple[str, ...]:

@@ -260,6 +260,9 @@ class OtherFrames(_Stored):
         other_frames: that the device decided to forward.
         other_dropped: by routing or gateway, or for its VLAN tags; counted nowhere
             else.
+        other_dropped_of_nobody: of ``other_dropped``, by a border relay: no customer
+            edge has their address and port.
+        other_dropped_of_another: likewise, an edge has them that did not send them.
         other_dropped_by_rule: of ``other_frames``.
         other_dropped_by_queue: of ``other_frames``, where these take service.
         other_dropped_too_big: of ``other_frames`` and copies.
@@ -276,6 +279,8 @@ class OtherFrames(_Stored):
 
     other_frames: int
     other_dropped: int
+    other_dropped_of_nobody: int = 0
+    other_dropped_of_another: int = 0
     other_dropped_by_rule: int = 0
     other_dropped_by_queue: int = 0
     other_dropped_too_big: int = 0

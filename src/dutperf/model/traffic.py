@@ -58,8 +58,9 @@ if TYPE_CHECKING:
 # padding. Routers may forward them, slowly or not at all (RFC 9673): that is no loss of
 # the stream's.
 #
-# spoofed (RFC 7597 8.1): frames of a customer edge whose IPv6 address is that of
-# another one than its port says. A border relay that checks them lets none through.
+# spoofed (RFC 7597 8.1, RFC 7596 6.2): frames of a customer edge whose IPv6 address is
+# that of another one than its port says. A border relay that checks them lets none
+# through.
 #
 # syn-flood (RFC 3511 5.5): SYNs that nobody answers, from the side that has opened the
 # TCP connections on which the stream is, to ports that none of these has. A device that
@@ -376,7 +377,7 @@ class Traffic(Strict):
     spoofed_percent: BesidePercent | None = Field(
         default=None,
         description="so many of the frames with another customer edge's IPv6 address; "
-        "of a side with a MAP rule; counted as with broadcast_percent",
+        "of a side with map or binding_table; counted as with broadcast_percent",
     )
     syn_flood_percent: BesidePercent | None = Field(
         default=None,

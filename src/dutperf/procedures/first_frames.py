@@ -129,8 +129,9 @@ def _misdirected(*, several: bool) -> str:
     if several:
         return "whether ports are swapped, as frames came in by others than theirs;"
     return (
-        "whether the ports are swapped, or the device has another MAP rule or tunnel "
-        "than the testbed for these hosts, as frames came where they are not for;"
+        "whether the ports are swapped, or the device has another MAP rule, binding "
+        "table or tunnel than the testbed for these hosts, as frames came where they "
+        "are not for;"
     )
 
 

@@ -91,7 +91,7 @@ class FieldCopy(Message):
     """``width`` bits of a field are in each frame those of another one, ``of``.
 
     So a tunnel says whose packets are in it, and an address which ports may stand
-    beside it (MAP: RFC 7597 6).
+    beside it (RFC 7596, RFC 7597 6).
     """
 
     field: FieldName
@@ -359,6 +359,15 @@ class RateStep(Message):
         return (self.rate_fps * self.duration_ns + 5 * 10**8) // 10**9
 
 
+def _first_outer_bit(stream: StreamRequest) -> int:
+    """Of the outer source address, the first one that varies or is copied."""
+    found = [v.offset for v in stream.vary if v.field == "outer_src"]
+    for copy in stream.copies:
+        found += [copy.offset] if copy.field == "outer_src" else []
+        found += [copy.of_offset] if copy.of == "outer_src" else []
+    return min(found, default=128)
+
+
 class DirectionRequest(Message):
     """What one side sends: a stream, and with a mix a second one, or one beside it."""
 
@@ -419,9 +428,14 @@ class DirectionRequest(Message):
             if not self.vlan and "vlan_id" in touched:
                 raise ValueError(f"{where} vlan_id, and vlan no tag")
             outer = self.encapsulation
-            if "outer_src" in touched and not (outer and outer.outer_version == 6):
+            if "outer_src" in touched and not outer:
                 raise ValueError(
-                    f"{where} outer_src, and encapsulation no outer header of IPv6"
+                    f"{where} outer_src, and encapsulation no outer header"
+                )
+            if outer and outer.outer_version == 4 and _first_outer_bit(stream) < 96:
+                raise ValueError(
+                    f"{where} bits of outer_src before its last 32, which are all of "
+                    "IPv4's"
                 )
             if "outer_src_port" in touched and not (outer and outer.kind == "vxlan"):
                 raise ValueError(
@@ -434,10 +448,11 @@ class DirectionRequest(Message):
         outer = self.received_encapsulation
         for number, stream in enumerate(self.streams):
             end = stream.received_end
-            if end and end.outer and not (outer and outer.outer_version == 6):
+            version = 6 if end and ":" in end.address else 4
+            if end and end.outer and not (outer and outer.outer_version == version):
                 raise ValueError(
                     f"streams[{number}].received_end is of an outer header, and "
-                    "received_encapsulation has none of IPv6"
+                    "received_encapsulation has none of its version"
                 )
         return self
 

@@ -84,12 +84,15 @@ class FollowingBits(Message):
 
 
 class ReceivedEnd(Message):
-    """The IPv6 address to which the device must send a frame (RFC 7597 6, RFC 7599 6).
+    """The address to which the device must send a frame (RFC 7597 6, RFC 7599 6).
 
-    Frames with another one are somebody else's, and count as misdirected.
+    Frames with another one are somebody else's, and count as misdirected. An IPv4
+    address stands in the last 32 bits of 128 (RFC 5969 4).
     """
 
-    address: Ip = Field(description="of IPv6; its bits that follow nothing")
+    address: Ip = Field(
+        description="of IPv6, or an outer one of IPv4; its bits that follow nothing"
+    )
     outer: bool = Field(
         default=False, description="of the outer header; else of the packet's own"
     )
@@ -97,7 +100,7 @@ class ReceivedEnd(Message):
 
     @model_validator(mode="after")
     def _is_of_ipv6(self) -> ReceivedEnd:
-        if ":" not in self.address:
+        if ":" not in self.address and not self.outer:
             raise ValueError("address must be of IPv6")
         return self
 

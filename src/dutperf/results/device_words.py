@@ -235,8 +235,8 @@ def _kinds(stream: Stream) -> Iterator[str]:
 # Frames that the device sent to somebody else: another port, or another host there.
 #
 # Another one of several ports, or back where they were sent; another customer edge's
-# address (RFC 7597), another tunnel than their host's. They are lost for whom they are
-# for, and so in all figures; that they came, and where, is said.
+# address (RFC 7596, 7597), another tunnel than their host's. They are lost for whom
+# they are for, and so in all figures; that they came, and where, is said.
 
 
 def beside_misdirected(

@@ -300,7 +300,7 @@ def _own(
     if not port.number and any(tells_routes(cell, 6) for cell in cells):
         ranges.append(AddressRange(first=told_from(testbed, side, 6)))
     for cell in cells:
-        if own.sides[side].map_rule:
+        if own.sides[side].edge_rule:
             continue  # customer edges are behind the tester, not its neighbours
         for hosts in own_hosts(own, cell, side):
             ranges += [_range(hosts, field) for field in hosts.fields]

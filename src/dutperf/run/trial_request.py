@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
+from dutperf.config.encapsulation import SharingRule
 from dutperf.config.flows import Flow, directions, ends, tunnel_ends
 from dutperf.config.paths import path_flows, port_paths
 from dutperf.config.side import SideConfig, alternately
@@ -270,14 +271,16 @@ def _is_spoofed(traffic: Traffic, flow: Flow) -> bool:
 
 def _spoofed_port(testbed: Testbed, traffic: Traffic, flow: Flow) -> int | None:
     """Of the second customer edge, where the address is the first one's."""
-    rule = testbed.sides[flow.sender].map_rule
-    return rule.port_of(1) if rule and _is_spoofed(traffic, flow) else None
+    rule = testbed.sides[flow.sender].edge_rule
+    if isinstance(rule, SharingRule) and _is_spoofed(traffic, flow):
+        return rule.spoofed_port()
+    return None
 
 
 def _copies(side: SideConfig, hosts: AddressSet) -> Iterator[FieldCopy]:
     """Of a host's address, into that of the tunnel at whose end it is."""
-    if side.map_rule:
-        yield from side.map_rule.copies(translated=side.translation is not None)
+    if side.edge_rule:
+        yield from side.edge_rule.copies(translated=side.translation is not None)
     outer, own = side.tunnel, side.encapsulation
     if outer is None or own is None or not own.tunnel_per_host:
         return
@@ -298,10 +301,10 @@ def _received_end(testbed: Testbed, flow: Flow) -> ReceivedEnd | None:
     which of them a device sends to is its own to choose.
     """
     side = testbed.sides[flow.receiver]
-    if side.map_rule is None or side.edge is None:
+    if side.edge_rule is None or side.edge is None:
         return None
     translated = side.translation is not None
-    follows = list(side.map_rule.follows(translated=translated))
+    follows = list(side.edge_rule.follows(translated=translated))
     return ReceivedEnd(address=side.edge, outer=not translated, follows=follows)
 
 
@@ -356,7 +359,8 @@ def _ports(
 ) -> Iterator[FieldVariation]:
     """Of customer edges those of their rule, of anybody else those of the traffic."""
     names: tuple[Literal["src_port", "dst_port"], ...] = ("src_port", "dst_port")
-    fixed = "src_port" if _is_spoofed(traffic, flow) else None
+    spoofed = _spoofed_port(testbed, traffic, flow)
+    fixed = "src_port" if spoofed is not None else None
     ends = zip(
         names,
         (flow.sender, flow.receiver),
@@ -364,11 +368,11 @@ def _ports(
         strict=True,
     )
     for name, side, port in ends:
-        rule = testbed.sides[side].map_rule
+        rule = testbed.sides[side].edge_rule
         own = port.variation(name)
         if name == fixed:
             continue
-        if rule:
+        if isinstance(rule, SharingRule):
             yield from rule.ports(name)
         elif own:
             yield own

@@ -64,10 +64,15 @@ void set_id_bit(net::VlanTags& vlan, size_t index, bool bit) {
   vlan = net::VlanTags(tags);
 }
 
+// IPv4's address is the field's last 32 bits.
+size_t in_outer_src(const net::Encapsulation& outer, size_t index) {
+  return outer.ends().local.version == 4 ? index - 96 : index;
+}
+
 void set_outer_bit(net::Encapsulation& outer, Field field, size_t index, bool bit) {
   net::TunnelEnds ends = outer.ends();
   if (field == Field::kOuterSrc) {
-    set_bit(ends.local.bytes, index, bit);
+    set_bit(ends.local.bytes, in_outer_src(outer, index), bit);
   } else {
     set_number_bit(ends.src_port, 16, index, bit);
   }
@@ -85,7 +90,9 @@ bool bit_in(const net::FrameLayout& layout, Field field, size_t index) {
     case Field::kFlowLabel: return bit_of(layout.flow_label, 20, index);
     case Field::kSrcPort: return bit_of(layout.src_port, 16, index);
     case Field::kDstPort: return bit_of(layout.dst_port, 16, index);
-    case Field::kOuterSrc: return in(layout.outer.ends().local.bytes);
+    case Field::kOuterSrc:
+      index = in_outer_src(layout.outer, index);
+      return in(layout.outer.ends().local.bytes);
     case Field::kOuterSrcPort: return bit_of(layout.outer.ends().src_port, 16, index);
   }
   return false;
@@ -162,7 +169,11 @@ uint64_t value_in(const Bytes& frame, const Variation& variation, const net::Fra
     case Field::kDstMac:
     case Field::kSrcMac:
     case Field::kVlanId: break;
-    case Field::kOuterSrc: first += 8 * tags; break;
+    case Field::kOuterSrc:
+      first += 8 * tags;
+      if (layout.outer.ends().local.version == 4)
+        first = 8 * (14 + tags + 12) + variation.offset - 96;
+      break;
     case Field::kOuterSrcPort:
       first += 8 * (tags + (layout.outer.ends().local.version == 4 ? 20 : 40));
       break;

@@ -239,10 +239,15 @@ class Random {
     switch (field) {
       case Field::kFlowLabel: return layout.ip_version == 6;
       case Field::kVlanId: return layout.vlan.bytes() > 0;
-      case Field::kOuterSrc: return ends.kind != net::Tunnel::kNone && ends.local.version == 6;
+      case Field::kOuterSrc: return ends.kind != net::Tunnel::kNone;
       case Field::kOuterSrcPort: return ends.kind == net::Tunnel::kVxlan;
       default: return true;
     }
+  }
+
+  // Of a field that not all outer headers have whole.
+  static uint32_t first_bit_there(const net::FrameLayout& layout, Field field) {
+    return field == Field::kOuterSrc && layout.outer.ends().local.version == 4 ? 96 : 0;
   }
 
   Field field_of(const net::FrameLayout& layout) {
@@ -256,8 +261,9 @@ class Random {
     Variation v;
     v.field = field_of(layout);
     const uint32_t bits = bits_of(v.field, layout.ip_version);
-    v.width = static_cast<uint8_t>(1 + below(std::min(32U, bits)));
-    v.offset = static_cast<uint8_t>(below(bits - v.width + 1));
+    const uint32_t first = first_bit_there(layout, v.field);
+    v.width = static_cast<uint8_t>(1 + below(std::min(32U, bits - first)));
+    v.offset = static_cast<uint8_t>(first + below(bits - first - v.width + 1));
     const uint64_t end = 1ULL << v.width;
     v.min = static_cast<uint32_t>(below(3) == 0 ? 0 : below(end));
     v.max = static_cast<uint32_t>(below(3) == 0 ? end - 1 : v.min + below(end - v.min));
@@ -277,8 +283,12 @@ class Random {
       const uint32_t from_bits = bits_of(copy.from, layout.ip_version);
       const uint32_t to_bits = bits_of(copy.to, layout.ip_version);
       copy.width = static_cast<uint8_t>(1 + below(std::min({32U, from_bits, to_bits})));
-      copy.from_offset = static_cast<uint8_t>(below(from_bits - copy.width + 1));
-      copy.to_offset = static_cast<uint8_t>(below(to_bits - copy.width + 1));
+      const auto offset = [&](Field field, uint32_t bits) {
+        const uint32_t first = first_bit_there(layout, field);
+        return static_cast<uint8_t>(first + below(bits - first - copy.width + 1));
+      };
+      copy.from_offset = offset(copy.from, from_bits);
+      copy.to_offset = offset(copy.to, to_bits);
       const auto meets = [](Field a, uint32_t a_first, uint32_t a_width, Field b, uint32_t b_first,
                             uint32_t b_width) {
         return a == b && a_first < b_first + b_width && b_first < a_first + a_width;

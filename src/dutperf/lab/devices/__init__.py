@@ -9,12 +9,12 @@ from dutperf.config.campaign import LabKeys
 from dutperf.errors import InputError
 from dutperf.lab.devices.device import LabDevice
 from dutperf.lab.devices.known_answer import (
+    EDGE_BOXES,
     GATEWAYS,
     KNOWN_ANSWER,
     KNOWN_ANSWER_2X2,
     KNOWN_ANSWER_MTUS,
     KNOWN_ANSWER_VETH,
-    MAP_BOXES,
 )
 from dutperf.lab.devices.linux import (
     LINUX_ROUTER,
@@ -38,7 +38,7 @@ from dutperf.lab.devices.translators import (
     TAYGA_SIIT,
     UNBOUND_DNS64,
 )
-from dutperf.lab.devices.two_boxes import FOUR_IN_SIX, VXLAN, XLAT464
+from dutperf.lab.devices.two_boxes import FOUR_IN_SIX, LW4O6, VXLAN, XLAT464
 from dutperf.lab.devices.virtual_machine import LINUX_VM
 from dutperf.lab.state import LabState
 
@@ -64,12 +64,13 @@ LABS: Mapping[str, LabDevice] = {
         TAYGA_NAT64,
         XLAT464,
         FOUR_IN_SIX,
+        LW4O6,
         VXLAN,
         SRV6_DX4,
         SRV6_DT6,
         SRV6_END,
         *GATEWAYS,
-        *MAP_BOXES,
+        *EDGE_BOXES,
         OVS_DPDK,
         OVS_DPDK_CT,
         UNBOUND_DNS64,

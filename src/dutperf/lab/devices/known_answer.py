@@ -38,7 +38,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from dutperf.config.campaign import IN_FLIGHT_FRAMES
-from dutperf.config.encapsulation import MapRule, SideEncapsulation
+from dutperf.config.encapsulation import (
+    EDGE_KEYS,
+    BindingRule,
+    EdgeRule,
+    MapRule,
+    SideEncapsulation,
+    SixRdDomain,
+)
 from dutperf.config.side import (
     InterfacePort,
     Ipv4Side,
@@ -97,10 +104,10 @@ class KnownAnswerDevice(ProgramDevice):
         update: dict[str, Any] = {"vlan": tags} if tags else {}
         if tunnel:
             devices = Encapsulation.model_validate(tunnel)
-            rule = told.get("map", {}).get(name)
-            update["encapsulation"] = SideEncapsulation.at_other_end(
-                devices, MapRule.model_validate(rule) if rule else None
-            )
+            rules = {
+                key: told[key][name] for key in EDGE_KEYS if name in told.get(key, {})
+            }
+            update["encapsulation"] = SideEncapsulation.at_other_end(devices, rules)
         return side.model_copy(update=update)
 
     def check_behaviour(self, behaviour: Behaviour) -> None:
@@ -230,7 +237,7 @@ def _end(side: Side, number: int = 0, *, mtu: int = 1500) -> MemifPort:
 
 def memif_side(
     side: Side,
-    ipv4: Ipv4Side,
+    ipv4: Ipv4Side | None,
     ipv6: Ipv6Side | None,
     *,
     mtu: int = 1500,
@@ -390,6 +397,8 @@ GATEWAYS = (
 
 
 # ``known-answer-map-...``: both boxes of MAP-E and MAP-T (RFC 7597, 7599).
+# ``known-answer-lw4o6``: the lwAFTR of lw4o6 (RFC 7596). ``known-answer-6rd``: the
+# border relay of 6rd (RFC 5969).
 #
 # The rule is that of the RFCs' examples: 192.0.2.0/24 is shared by 65,536 customer
 # edges (CE) of 2001:db8::/40, 256 to an address, by 8 bits of the port behind its first
@@ -403,9 +412,18 @@ GATEWAYS = (
 # ``known-answer-map-e-ce`` and ``-map-t-ce`` are the edge 192.0.2.18, PSID 0x34, a
 # stateful gateway with the 252 ports of its set: behind it 10.0.0.0/8 on the left, the
 # relay on the right.
+#
+# ``known-answer-lw4o6`` is such a relay by a binding table of 65,536 B4s, numbered:
+# each has a /64 of 2001:db8::/48, and 256 of the ports of one of these addresses.
+#
+# ``known-answer-6rd``: the edges are 10.0.0.0/16, each with a /48 of 2001:db8::/32.
 
 
 RULE = MapRule(ipv6_prefix="2001:db8::/40", ipv4_prefix="192.0.2.0/24", ea_bits=16)
+BINDINGS = BindingRule(
+    first_b4="2001:db8::1/64", ipv4_prefix="192.0.2.0/24", psid_length=8
+)
+DOMAIN = SixRdDomain(ipv6_prefix="2001:db8::/32", ipv4_prefix="10.0.0.0/16")
 _RULE = RULE.model_dump()
 _PSID = 0x34
 _SHARED = "192.0.2.18"
@@ -424,38 +442,67 @@ _FAR = "2001:2:0:8000::"
 
 _OF_EDGES = Ipv6Side(address="2001:2::2", gateway=_RELAY)
 _INTERNET = RIGHT_IPV4
-_RELAYS = "dutperf-refdut, a {} border relay of 65,536 customer edges"
+_RELAYS = "border relay of 65,536 customer edges"
 
-_MAP_E_BEHAVIOUR: dict[str, Any] = {
-    "encapsulation": {
-        "left": {
-            "kind": "ip",
-            "local": _RELAY,
-            "remote": RULE.address("192.0.2.0", 0),
-            "remote_bits": RULE.prefix_bits,
-        }
-    },
-    "map": {"left": _RULE},
-}
 
-MAP_E = replace(
-    KNOWN_ANSWER,
-    name="known-answer-map-e",
-    description=_RELAYS.format("MAP-E"),
-    left=memif_side(
-        "left",
-        Ipv4Side(address="192.0.2.1"),
-        _OF_EDGES,
-        encapsulation=SideEncapsulation(kind="ipv4-in-ipv6", map=RULE),
-    ),
-    right=memif_side("right", _INTERNET, None),
-    behaviour=_MAP_E_BEHAVIOUR,
+def _relay(
+    name: str, what: str, key: str, rule: EdgeRule, edges: Ipv4Side, ipv6: Ipv6Side
+) -> KnownAnswerDevice:
+    """By the tunnels of the edges of ``rule``, which ``key`` is of.
+
+    Args:
+        name: after ``known-answer-``.
+        what: it is.
+        key: of tester and device.
+        rule: with the same keys in both.
+        edges: the tester's IPv4 addresses where the edges are.
+        ipv6: and those of IPv6; one of both is an edge's.
+    """
+    four = rule.inner_version == 4
+    own = edges.address if four else ipv6.address
+    assert own  # noqa: S101
+    ends = {
+        "kind": "ip",
+        "local": ipv6.gateway if four else edges.gateway,
+        "remote": rule.edge_of(own),
+        "remote_bits": rule.common_bits,
+    }
+    kind = "ipv4-in-ipv6" if four else "ipv6-in-ipv4"
+    return replace(
+        KNOWN_ANSWER,
+        name=f"known-answer-{name}",
+        description=f"dutperf-refdut, {what}",
+        left=memif_side(
+            "left",
+            edges,
+            ipv6,
+            encapsulation=SideEncapsulation.model_validate({"kind": kind, key: rule}),
+        ),
+        right=memif_side(
+            "right", _INTERNET if four else None, None if four else RIGHT_IPV6
+        ),
+        behaviour={"encapsulation": {"left": ends}, key: {"left": rule.model_dump()}},
+    )
+
+
+_OF_RULE = Ipv4Side(address="192.0.2.1")
+MAP_E = _relay("map-e", f"a MAP-E {_RELAYS}", "map", RULE, _OF_RULE, _OF_EDGES)
+LW4O6 = _relay(
+    "lw4o6", "an lwAFTR of 65,536 B4s", "binding_table", BINDINGS, _OF_RULE, _OF_EDGES
+)
+SIXRD = _relay(
+    "6rd",
+    f"a 6rd {_RELAYS}",
+    "sixrd",
+    DOMAIN,
+    LEFT_IPV4,
+    Ipv6Side(address="2001:db8:1::1"),
 )
 
 MAP_T = replace(
     KNOWN_ANSWER,
     name="known-answer-map-t",
-    description=_RELAYS.format("MAP-T"),
+    description=f"dutperf-refdut, a MAP-T {_RELAYS}",
     left=memif_side(
         "left",
         Ipv4Side(virtual="192.0.2.1"),
@@ -496,4 +543,4 @@ MAP_T_EDGE = replace(
     description="dutperf-refdut, a MAP-T customer edge with 252 ports",
 )
 
-MAP_BOXES = (MAP_E, MAP_T, MAP_E_EDGE, MAP_T_EDGE)
+EDGE_BOXES = (MAP_E, MAP_T, MAP_E_EDGE, MAP_T_EDGE, LW4O6, SIXRD)

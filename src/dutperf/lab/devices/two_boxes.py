@@ -1,11 +1,16 @@
-"""Devices of two boxes in a chain (RFC 8219 4.2, dual DUT): see ``topology.join``."""
+"""Devices of two boxes in a chain (RFC 8219 4.2, dual DUT): see ``topology.join``.
+
+And ``lw4o6``, the one of two that the tester can take the other one's place of.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from dutperf.config.encapsulation import BindingRule, SideEncapsulation
 from dutperf.config.side import Ipv4Side
 from dutperf.lab.devices.device import (
+    LEFT_IPV6,
     RIGHT_IPV4,
     TUNNEL_HOPS,
     Box,
@@ -64,6 +69,7 @@ B4_ADDRESS, AFTR_ADDRESS = "2001:2:0:b4::1", "2001:2:0:af::1"
 _B4_WIRE, _AFTR_WIRE = "2001:2:0:64::1", "2001:2:0:64::2"
 _INSIDE, _OUTSIDE = "10.0.0.0/8", "198.18.0.0/15"
 _MAC = "02:00:00:00:af:01"
+_OUT_OF_TUNNEL = "encap seg6local action End.DX4 nh4 0.0.0.0"
 
 
 def _tunnel(own: str, other: str, next_hop: str, network: str) -> Way:
@@ -88,7 +94,7 @@ def _segments(
         f"sr tunsrc set {own}",
         f"route add {other}/128 via {next_hop}",
         f"route add {network} {into} dev inner table {table}",
-        f"route add {own}/128 encap seg6local action End.DX4 nh4 0.0.0.0 dev inner",
+        f"route add {own}/128 {_OUT_OF_TUNNEL} dev inner",
     )
 
 
@@ -153,6 +159,69 @@ FOUR_IN_SIX = LabDevice(
     hooks=gateway_hooks(CHAIN),
     restarts=restart_rules,
     hops=2,
+)
+
+
+# ``lw4o6``: the lwAFTR of lw4o6 (RFC 7596), alone (RFC 8219 4.2, single DUT).
+#
+#     tester: 15 B4s                      dut: lwAFTR
+#     2001:2::2      left  -------- left  2001:2::1/64
+#     198.19.0.2     right -------- right 198.19.0.1/24
+#
+#     192.0.2.1, a B4's ports  in  2001:db8:0:PSID::1 > 2001:2:0:af::1  on the left
+#
+# By SRv6, as above: of ip6_tunnel it would take an interface for each B4. The 4,096
+# ports of each of 16 PSIDs are a rule of routing, and its table the way to the B4; PSID
+# 0 has the system ports, and is nobody's. What comes out of the tunnel is not held
+# against the B4 that sent it, so spoofed frames go through: the kernel is no whole
+# lwAFTR (RFC 7596 6.2).
+
+
+B4S = BindingRule(first_b4="2001:db8::1/64", ipv4_prefix="192.0.2.1/32", psid_length=4)
+_SHARED = "192.0.2.1"
+_B4S_MTU = 1540
+"""An IPv6 header takes 40 bytes: what is inside has 1,500."""
+
+
+def _to_b4s() -> Iterator[str]:
+    # Rules stay when links go down: begin anew.
+    yield "rule flush"
+    yield "rule add pref 32766 lookup main"
+    size = 1 << 16 - B4S.psid_length
+    last = (1 << B4S.psid_length) - 1
+    yield f"rule add pref 100 to {_SHARED} ipproto udp dport 1-{size - 1} unreachable"
+    for psid in range(B4S.first_psid, last + 1):
+        first, table = psid * size, 100 + psid
+        # No rule's range may end at port 65,535: the last one has what is left.
+        ports = f"dport {first}-{first + size - 1} " if psid < last else ""
+        into = f"encap seg6 mode encap.red segs {B4S.address(_SHARED, psid)}"
+        yield f"rule add pref {table} to {_SHARED} ipproto udp {ports}lookup {table}"
+        yield f"route add {_SHARED} {into} dev left table {table}"
+
+
+LW4O6 = LabDevice(
+    name="lw4o6",
+    description="Linux as an lwAFTR of 15 B4s: a routing rule for each port set, IPv4 "
+    "in IPv6 by SRv6 (encap.red, End.DX4)",
+    addresses={"left": ("2001:2::1/64", "fe80::1/64"), "right": ("198.19.0.1/24",)},
+    left=lab_side(
+        "left",
+        Ipv4Side(address=_SHARED),
+        LEFT_IPV6,
+        mtu=_B4S_MTU,
+        encapsulation=SideEncapsulation(
+            kind="ipv4-in-ipv6", remote=AFTR_ADDRESS, binding_table=B4S
+        ),
+    ),
+    right=lab_side("right", RIGHT_IPV4, None),
+    sysctls=ROUTER_SYSCTLS,
+    networks={"left": ("2001:db8::/60",)},
+    told={
+        "left": (f"sr tunsrc set {AFTR_ADDRESS}", *_to_b4s()),
+        "right": (f"route add {AFTR_ADDRESS}/128 {_OUT_OF_TUNNEL} dev right",),
+    },
+    translates=False,
+    hooks=kernel_hooks(),
 )
 
 
