@@ -650,9 +650,8 @@ class RetransmitKeys(TcpKeys):
 
     retransmit: Annotated[int, Field(ge=0, le=MAX_RETRANSMISSIONS)] = Field(
         default=0,
-        description="how often a connection sends again what is not answered: after "
-        "1 s, and after twice as long each time (RFC 6298); what is found so is "
-        "another measure",
+        description="how often to send again what nobody answers, after 1 s, "
+        "2 s, 4 s (RFC 6298); what is found so is another measure",
     )
 
     def _segments(self, **told: Any) -> Tcp:  # noqa: ANN401 - fields of Tcp

@@ -415,8 +415,8 @@ class Traffic(Strict):
     )
     lowest_ipv6_mtu: Annotated[int, Field(ge=LOWEST_IPV6_MTU, le=9702)] = Field(
         default=LOWEST_IPV6_MTU,
-        description="with fragmented: up to so long as IPv6 a translator cuts no IPv4 "
-        "packet without DF (RFC 7915 4: 1280); the device's own setting",
+        description="lowest IPv6 MTU of a translator (RFC 7915 4); what would be "
+        "longer as IPv6 it cuts, if it came as IPv4 without DF; with fragmented",
     )
     ignore_checksums: bool = Field(
         default=False,
