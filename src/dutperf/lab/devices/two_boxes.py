@@ -168,7 +168,7 @@ FOUR_IN_SIX = LabDevice(
 #     2001:2::2      left  -------- left  2001:2::1/64
 #     198.19.0.2     right -------- right 198.19.0.1/24
 #
-#     192.0.2.1, a B4's ports  in  2001:db8:0:PSID::1 > 2001:2:0:af::1  on the left
+#     198.18.1.1, a B4's ports  in  2001:2:0:b40x::1 > 2001:2:0:af::1  on the left
 #
 # By SRv6, as above: of ip6_tunnel it would take an interface for each B4. The 4,096
 # ports of each of 16 PSIDs are a rule of routing, and its table the way to the B4; PSID
@@ -177,8 +177,10 @@ FOUR_IN_SIX = LabDevice(
 # lwAFTR (RFC 7596 6.2).
 
 
-B4S = BindingRule(first_b4="2001:db8::1/64", ipv4_prefix="192.0.2.1/32", psid_length=4)
-_SHARED = "192.0.2.1"
+B4S = BindingRule(
+    first_b4="2001:2:0:b400::1/64", ipv4_prefix="198.18.1.1/32", psid_length=4
+)
+_SHARED = "198.18.1.1"
 _B4S_MTU = 1540
 """An IPv6 header takes 40 bytes: what is inside has 1,500."""
 
@@ -215,7 +217,7 @@ LW4O6 = LabDevice(
     ),
     right=lab_side("right", RIGHT_IPV4, None),
     sysctls=ROUTER_SYSCTLS,
-    networks={"left": ("2001:db8::/60",)},
+    networks={"left": ("2001:2:0:b400::/60",)},
     told={
         "left": (f"sr tunsrc set {AFTR_ADDRESS}", *_to_b4s()),
         "right": (f"route add {AFTR_ADDRESS}/128 {_OUT_OF_TUNNEL} dev right",),
