@@ -49,7 +49,6 @@ OF_TRIALS = {
     r"result\.ports\.\*\.(handed_over|not_taken_over)": "the same",
     r"result\.input_queue_drops": "the same",
     _DIRECTION + r"streams\.\*\.(reordered|inspected\.frames)": "the same",
-    _DIRECTION + r"streams\.\*\.duplicate": "of a trial that failed anyhow",
     _DIRECTION + r"(delay_bound|delay_floor|port_full|sending)_ns": (
         "the tester's own times: no figure in a trial without delays"
     ),
