@@ -167,4 +167,4 @@ def test_the_encapsulation_campaign_has_the_tester_at_the_other_end() -> None:
         assert relayed.edge_rule
         assert relayed.tunnel
         assert (relayed.tunnel.remote, relayed.tunnel.local_bits) == ("2001:2::1", bits)
-    assert len(expand(campaign, *places.values())) == 12
+    assert len(expand(campaign, *places.values())) == 14

@@ -12,8 +12,7 @@ import pytest
 from every_procedure import CASES
 from kept_runs import FOLDER, kept, measured
 
-from dutperf.model.cell import Cell
-from dutperf.results import TrialRecord
+from dutperf.results import CellResult, TrialRecord
 
 
 def test_each_case_is_kept() -> None:
@@ -35,8 +34,8 @@ def test_a_kept_run_has_its_figures(case: str) -> None:
     assert told["result"]["verdict"] == NO_FIGURE.get(case, "pass")
     stored = [TrialRecord.model_validate(trial) for trial in told["trials"]]
     again = measured(case, stored)
-    cell = Cell.model_validate(told["result"]["cell"])  # without keys of later versions
-    told["result"]["cell"] = json.loads(cell.model_dump_json())
+    result = CellResult.model_validate(told["result"])  # without keys of later versions
+    told["result"] = json.loads(result.model_dump_json())
     told["trials"] = [json.loads(each.model_dump_json()) for each in stored]
     assert again["result"] == told["result"]
     assert again["tables"] == told["tables"]
