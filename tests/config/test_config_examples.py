@@ -125,11 +125,11 @@ def test_the_ipv4aas_campaign_measures_chains_and_a_gateway_alike() -> None:
         for name in {cell.testbed for cell in cells}
     }
     assert measured["nft-nat44"] == measured["464xlat"] == measured["4in6"]
-    assert len(measured) == 6
+    assert len(measured) == 7
     always = {"throughput", "frame-loss", "latency", "pdv"}
     for name, of_lab in measured.items():
         procedures = {procedure for procedure, *_ in of_lab}
-        keeps_none = name in ("vxlan", "tayga-siit")
+        keeps_none = name in ("vxlan", "lw4o6", "tayga-siit")
         assert procedures == always | (set() if keeps_none else {"connection-rate"})
         assert {size for _, _, size, _ in of_lab} == {84, 1518}
 
