@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from planning import Run, campaign, spec, spoilt
 from report_page import Page
 
 from dutperf.catalogue import PROCEDURES
+from dutperf.errors import InputError
 from dutperf.evidence.accounting import check_trials, names_of
 from dutperf.procedures.dns64 import share_table
 from dutperf.report import write_report
@@ -71,6 +73,12 @@ def test_what_was_forgotten_is_asked_for_again(tmp_path: Path) -> None:
     assert told[3][1] != told[5][1]
     again = [r for r in results.trials if r.role == "trial"][3]
     assert again.attempt == 2
+
+
+def test_more_queries_than_ids_tell_apart_are_refused(tmp_path: Path) -> None:
+    keys = CACHED | {"trial_duration_s": 60, "max_rate_fps": 1_100_000}
+    with pytest.raises(InputError, match=r"cached_names: 1,000 names .* in at most"):
+        Run(tmp_path / "run", FakeEngine(step(9000)))(campaign(spec(**keys)))
 
 
 def test_both_shares_are_told_in_one_table(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from dutperf.charts.cells import CellView
 from dutperf.charts.text import whole
+from dutperf.errors import InputError
 from dutperf.model.cell import Cell
 from dutperf.model.rate_specs import Dns64Spec
 from dutperf.procedures.events import OnEvent
@@ -53,6 +54,7 @@ class _WithCache:
         self._runner = runner
         self._cell = cell
         self._spec = cell.spec_of(Dns64Spec)
+        _check_ids(self._spec, limit)
         self._rate_fps = min(_FILLING_FPS, limit.rate_fps)
         self._cached: CachedNames | None = None
         self._filling = 0
@@ -99,6 +101,18 @@ class _WithCache:
         )
 
 
+def _check_ids(spec: Dns64Spec, limit: MaxRate) -> None:
+    """The id of a query says which time it is that its name is asked for."""
+    most = spec.cached_names << 16
+    if limit.rate_fps * spec.trial_duration_s > most:
+        raise InputError(
+            f"cached_names: {spec.cached_names:,} names are asked for in at most "
+            f"{most:,} queries, and a trial at {limit.words}, {limit.rate_fps:,} a "
+            "second, has more",
+            "take more cached_names, or a lower maximum rate",
+        )
+
+
 def _asking(**keys: object) -> Shape:
     def shaped(request: TrialRequest) -> TrialRequest:
         dns = request.dns and request.dns.model_copy(update=dict(keys))
@@ -116,6 +130,7 @@ def measure_dns64(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
 
     Raises:
         EngineError, SetupError: see ``Trials.run``.
+        InputError: there are too few cached names for the maximum rate.
     """
     if cell.spec_of(Dns64Spec).cached_percent[0]:
         runner = _WithCache(runner, cell, limit)
