@@ -123,7 +123,7 @@ def kernel_hooks(namespaces: Sequence[str] = (DUT,)) -> Hooks:
     trial, of links those since the lab is up, of CPUs those since the machine is: the
     kernel sets them back for nobody, so those of CPUs are read before a trial, too.
     """
-    shared = Hook(command=["cat", "/proc/net/softnet_stat"])
+    shared = inside(namespaces[0], "cat", "/proc/net/softnet_stat")
     before, after = [shared], [shared]
     for name in namespaces:
         history = f"NSTAT_HISTORY={StateFile().dut_directory / f'nstat-{name}'}"
