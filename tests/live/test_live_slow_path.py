@@ -28,6 +28,7 @@ from dutperf.errors import EngineError
 from dutperf.protocol.base import Side, VlanTag
 from dutperf.protocol.port_messages import Tap
 from dutperf.protocol.result_messages import TrialResult
+from dutperf.protocol.trial_messages import TrialProgress
 
 pytestmark = counting(LAB_GROUP)
 
@@ -173,7 +174,14 @@ def test_hosts_reach_each_other_between_trials_and_in_them(
                 for way in request.directions
             ]
             request = request.model_copy(update={"directions": ways})
-        result = engine.measure(request, lambda _told: begun.set())
+        told: list[TrialProgress] = []
+
+        def on_progress(progress: TrialProgress) -> None:
+            told.append(progress)
+            if progress.phase == "running":
+                begun.set()
+
+        result = engine.measure(request, on_progress)
         asking.join()
         assert echoes == [100]
         assert codes(result) <= STALLS
@@ -184,7 +192,7 @@ def test_hosts_reach_each_other_between_trials_and_in_them(
             through(result), result.ports, strict=True
         ):
             # Datagrams, hellos, and the hosts' questions to each other.
-            assert 100 <= to_tap <= 220
+            assert 100 <= to_tap <= 220, (through(result), told)
             assert 100 <= from_tap <= 220
             assert lost == 0
             icmp = sum(message.frames for message in port.icmp)  # stays with the engine
