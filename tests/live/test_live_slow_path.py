@@ -57,6 +57,8 @@ for _ in range(100):  # until the other one is there
     except TimeoutError:
         pass
 own.settimeout(1)
+print("ready", flush=True)
+sys.stdin.readline()
 came = set()
 for number in range(count):
     data = number.to_bytes(4, "big").ljust(size, b".")
@@ -108,18 +110,30 @@ class Hosts:
 
     def echoes(self, count: int, size: int = 100) -> int:
         """How many of ``count`` datagrams from left to right came back; 10 ms apart."""
+        return self.answered(self.asking(count, size))
+
+    def asking(self, count: int, size: int = 100) -> dict[Side, subprocess.Popen[str]]:
+        """Their programs, once these know each other: they take a while to start."""
         ends = {
             side: subprocess.Popen(
                 [
                     *self.inside(side),
                     *(sys.executable, "-c", program, str(count), str(size)),
                 ],
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 text=True,
             )
             for side, program in PROGRAMS
         }
-        said, _ = ends["left"].communicate(timeout=30)
+        told = ends["left"].stdout
+        assert told is not None
+        assert told.readline() == "ready\n"
+        return ends
+
+    def answered(self, ends: dict[Side, subprocess.Popen[str]]) -> int:
+        """Has the left one begin; what ``echoes`` says."""
+        said, _ = ends["left"].communicate("\n", timeout=30)
         ends["right"].kill()
         ends["right"].communicate()
         return int(said)
@@ -159,15 +173,16 @@ def test_hosts_reach_each_other_between_trials_and_in_them(
     with connected(tmp_path, vlan=vlan) as (engine, hosts):
         assert hosts.echoes(50) == 50
         begun = threading.Event()
+        ends = hosts.asking(100)
         echoes: list[int] = []
 
         def ask() -> None:
             begun.wait(20)
-            echoes.append(hosts.echoes(100))
+            echoes.append(hosts.answered(ends))
 
         asking = threading.Thread(target=ask)
         asking.start()
-        request = Trial(ms=4000, fps=2000).request()
+        request = Trial(ms=3000, fps=2000).request()
         if vlan:
             ways = [
                 way.model_copy(update={"vlan": vlan, "received_vlan": vlan})
