@@ -75,6 +75,11 @@ def test_what_was_forgotten_is_asked_for_again(tmp_path: Path) -> None:
     assert again.attempt == 2
 
 
+def test_cached_names_come_in_hundreds() -> None:
+    with pytest.raises(InputError, match="must be a multiple of 100, not 1050"):
+        campaign(spec(**CACHED | {"cached_names": 1050}))
+
+
 def test_more_queries_than_ids_tell_apart_are_refused(tmp_path: Path) -> None:
     keys = CACHED | {"trial_duration_s": 60, "max_rate_fps": 1_100_000}
     with pytest.raises(InputError, match=r"cached_names: 1,000 names .* in at most"):

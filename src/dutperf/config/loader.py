@@ -42,6 +42,7 @@ _SENTENCES = {
     "greater_than_equal": "must be at least {ge}, not {value}",
     "less_than_equal": "must be at most {le}, not {value}",
     "greater_than": "must be above {gt}, not {value}",
+    "multiple_of": "must be a multiple of {multiple_of}, not {value}",
     "less_than": "must be below {lt}, not {value}",
     "too_short": "must have at least {min_length} entry",
     "too_long": "must have at most {max_length} entries, not {actual_length}",
