@@ -21,9 +21,19 @@ from dutperf.visible import visible
 
 
 class DutperfError(Exception):
-    """Base of all expected errors; ``exit_code`` is what the process leaves with."""
+    """Base of all expected errors.
 
+    Attributes:
+        code: what kind it is, for programs: input, setup, busy, storage, engine, ...
+        message: what happened, and where.
+        hint: what to do; may be empty.
+        where: the key of a file or of a call that is wrong; empty: it is none.
+        exit_code: what the process leaves with.
+    """
+
+    code = "failed"
     exit_code = 3
+    where = ""
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(message)
@@ -34,27 +44,40 @@ class DutperfError(Exception):
 class InputError(DutperfError):
     """A file, key or flag is wrong; nothing was sent."""
 
+    code = "input"
     exit_code = 2
+
+    def __init__(self, message: str, hint: str = "", where: str = "") -> None:
+        super().__init__(message, hint)
+        self.where = where
 
 
 class SetupError(DutperfError):
     """The machine, the lab or the device under test is not as needed."""
 
+    code = "setup"
+
 
 class BusyError(SetupError):
     """Another process has what is needed, and gives it back when it ends."""
+
+    code = "busy"
 
 
 class StorageError(SetupError):
     """Results cannot be written: nothing more may be measured."""
 
+    code = "storage"
+
 
 class EngineError(SetupError):
-    """The engine refused a request (``code``: see the protocol) or died (0)."""
+    """The engine refused a request (``rpc_code``: see the protocol) or died (0)."""
 
-    def __init__(self, message: str, hint: str = "", code: int = 0) -> None:
+    code = "engine"
+
+    def __init__(self, message: str, hint: str = "", rpc_code: int = 0) -> None:
         super().__init__(message, hint)
-        self.code = code
+        self.rpc_code = rpc_code
 
 
 # What escaped and should not have, the defect: told to the user, its traceback in a
@@ -63,6 +86,8 @@ class EngineError(SetupError):
 
 class DefectError(DutperfError):
     """Something escaped that dutperf should have handled."""
+
+    code = "defect"
 
 
 def defect(error: Exception, directory: Path | None) -> DefectError:

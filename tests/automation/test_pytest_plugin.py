@@ -113,7 +113,7 @@ def test_what_is_asked_wrongly_is_told_with_what_to_do(
 def test_no_place_and_no_rate_are_told(project: Path) -> None:
     (project / "pytest.ini").write_text("[pytest]\n")
     told = run_one(project, "dutperf.measure('throughput')")
-    assert "give either a testbed file or --lab NAME" in told
+    assert "no testbed and no lab is given" in told
     code, _ = run(project, "--dutperf-simulated", "many")
     assert code != 0
 

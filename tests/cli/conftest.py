@@ -6,13 +6,13 @@ from functools import partial
 
 import pytest
 
+from dutperf.api import places
 from dutperf.bench import benches
-from dutperf.cli import measuring
 from dutperf.run.local_executor import Surroundings
 
 
 @pytest.fixture(autouse=True)
 def _no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     patient = partial(Surroundings, sleep=lambda _seconds: None)
-    for module in (measuring, benches):
+    for module in (places, benches):
         monkeypatch.setattr(module, "Surroundings", patient)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dutperf.cli import app, console, measuring
+from dutperf.api import places
+from dutperf.cli import app, console
 from dutperf.config import Testbed
 from dutperf.results import ResultsFile
 from dutperf.results.units import duration
@@ -57,7 +58,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
         def prepare(_testbed: Testbed, _notify: Notify) -> EngineStarter:
             return lambda _log_path: contextlib.nullcontext(engine)
 
-        monkeypatch.setattr(measuring, "prepare_engine", prepare)
+        monkeypatch.setattr(places, "prepare_engine", prepare)
         place = ["testbed.yaml", "--output", "run"]
         return app.run([command, *place, *COMMON, *arguments])
 

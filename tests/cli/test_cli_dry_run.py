@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from dutperf import lab
-from dutperf.cli import app, measuring
+from dutperf.api import places
+from dutperf.cli import app
 from dutperf.cli.live_view import span
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -24,7 +25,7 @@ def nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    monkeypatch.setattr(measuring, "prepare_engine", refuse)
+    monkeypatch.setattr(places, "prepare_engine", refuse)
     monkeypatch.setattr(lab, "use", refuse)
     monkeypatch.setattr(lab, "up", refuse)
 

@@ -9,7 +9,8 @@ import pytest
 from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogReader
 
-from dutperf.cli import app, measuring
+from dutperf.api import places
+from dutperf.cli import app
 from dutperf.config import Testbed
 from dutperf.results import load_results
 from dutperf.run.engine_session import EngineStarter, Notify
@@ -34,7 +35,7 @@ def run_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def prepare(_testbed: Testbed, _notify: Notify) -> EngineStarter:
         return lambda _log_path: contextlib.nullcontext(FakeEngine(step(50_000)))
 
-    monkeypatch.setattr(measuring, "prepare_engine", prepare)
+    monkeypatch.setattr(places, "prepare_engine", prepare)
     quick = ["--restabilise-wait", "0", "--max-rate", "100000", "--output", "run"]
     assert app.run(["throughput", "testbed.yaml", *quick]) in (0, 1)
     return tmp_path / "run"

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from dutperf.cli import app, measuring
+from dutperf.api import places
+from dutperf.cli import app
 from dutperf.config import Testbed
 from dutperf.config.campaign import LabKeys
 from dutperf.errors import EngineError
@@ -53,7 +54,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
         def prepare(_testbed: Testbed, _notify: Notify) -> EngineStarter:
             return lambda _log_path: contextlib.nullcontext(engine)
 
-        monkeypatch.setattr(measuring, "prepare_engine", prepare)
+        monkeypatch.setattr(places, "prepare_engine", prepare)
         return app.run(list(arguments))
 
     return run_on

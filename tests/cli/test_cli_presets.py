@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dutperf.cli import app, measuring
+from dutperf.api import places
+from dutperf.cli import app
 from dutperf.config import Testbed, load_campaign
 from dutperf.results import load_results
 from dutperf.run.engine_session import EngineStarter, Notify
@@ -48,7 +49,7 @@ def used(monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> FakeEngine:
     def prepare(_testbed: Testbed, _notify: Notify) -> EngineStarter:
         return lambda _log_path: contextlib.nullcontext(engine)
 
-    monkeypatch.setattr(measuring, "prepare_engine", prepare)
+    monkeypatch.setattr(places, "prepare_engine", prepare)
     return engine
 
 

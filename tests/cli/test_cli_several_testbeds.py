@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from dutperf import lab
-from dutperf.cli import app, measuring
+from dutperf.api import places
+from dutperf.cli import app
 from dutperf.config import Testbed
 from dutperf.config.campaign import LabKeys
 from dutperf.config.testbed import Hooks
@@ -57,7 +58,7 @@ def labs(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
         monkeypatch.setattr(lifecycle, "session", session)
         monkeypatch.setattr(lifecycle, "running", list)
         monkeypatch.setattr(lab, "dut_alive", lambda _name: True)
-        monkeypatch.setattr(measuring, "prepare_engine", prepare)
+        monkeypatch.setattr(places, "prepare_engine", prepare)
         return log
 
     return use

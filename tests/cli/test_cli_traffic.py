@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from dutperf.cli import app, measuring, run_command
+from dutperf.api import places
+from dutperf.cli import app, run_command
 from dutperf.config import Testbed
 from dutperf.protocol.stream_messages import StreamRequest
 from dutperf.run.engine_session import EngineStarter, Notify
@@ -42,7 +43,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeEngine:
 
     monkeypatch.chdir(tmp_path)
     Path("testbed.yaml").write_text(TESTBED)
-    monkeypatch.setattr(measuring, "prepare_engine", prepare)
+    monkeypatch.setattr(places, "prepare_engine", prepare)
     monkeypatch.setattr(run_command, "prepare_engine", prepare)
     return simulated
 

@@ -9,7 +9,7 @@ from planning import TESTBED
 from pydantic import ValidationError
 
 from dutperf import lab
-from dutperf.cli.measuring import planned_testbeds
+from dutperf.api.places import planned_testbeds
 from dutperf.config import Campaign, expand, load_campaign
 from dutperf.config.campaign import LabKeys
 from dutperf.config.expansion import resolved

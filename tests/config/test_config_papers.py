@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dutperf.cli.measuring import planned_testbeds
+from dutperf.api.places import planned_testbeds
 from dutperf.config import expand, load_campaign
 from dutperf.config.expansion import check_testbeds
 

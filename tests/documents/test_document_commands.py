@@ -19,9 +19,10 @@ from document_steps import DOCS, ROOT, Command, mentioned, steps, understand
 from ruamel.yaml import YAML
 
 from dutperf import lab
+from dutperf.api import places
+from dutperf.api.places import planned_testbeds
 from dutperf.catalogue import PROCEDURES
-from dutperf.cli import app, measuring, run_command
-from dutperf.cli.measuring import planned_testbeds
+from dutperf.cli import app, run_command
 from dutperf.config import Campaign, Testbed, expand
 from dutperf.config.campaign import LabKeys
 from dutperf.config.testbed import Hooks
@@ -73,7 +74,8 @@ def test_the_tutorial_and_each_page_of_how_to_has_commands() -> None:
     how_to = [page for each in parts["How to"] for page in each.values()]
     for page in (parts["Tutorial"], *how_to):
         path = ROOT / page if page.startswith("examples/") else DOCS / page
-        assert mentioned(path) or "make papers" in path.read_text(), page
+        others = any(way in path.read_text() for way in ("make papers", "```python"))
+        assert mentioned(path) or others, page
 
 
 def test_the_readme_is_one_page_and_its_links_lead_to_files() -> None:
@@ -105,11 +107,11 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(lifecycle, "session", session)
     monkeypatch.setattr(lifecycle, "running", list)
     monkeypatch.setattr(lab, "dut_alive", lambda _name: True)
-    monkeypatch.setattr(measuring, "prepare_engine", prepare)
-    monkeypatch.setattr(measuring, "Surroundings", patient)
-    monkeypatch.setattr(measuring, "openings_of", lambda _testbed: None)
-    monkeypatch.setattr(measuring, "open_speaker", no_speaker)
-    monkeypatch.setattr(measuring, "write_report", lambda run: run / "report.html")
+    monkeypatch.setattr(places, "prepare_engine", prepare)
+    monkeypatch.setattr(places, "Surroundings", patient)
+    monkeypatch.setattr(places, "openings_of", lambda _testbed: None)
+    monkeypatch.setattr(places, "open_speaker", no_speaker)
+    monkeypatch.setattr(places, "write_report", lambda run: run / "report.html")
     programs = tmp_path / "programs"
     programs.mkdir()
     for program in ("conntrack", "ping", "ssh"):

@@ -157,7 +157,7 @@ def test_an_error_keeps_code_message_and_hint(
             ]
         )
     refused = caught.value
-    assert (refused.code, refused.message, refused.hint) == (
+    assert (refused.rpc_code, refused.message, refused.hint) == (
         1,
         "no such device",
         "plug it in",

@@ -113,7 +113,7 @@ def test_an_engine_that_cannot_start_says_why(tmp_path: Path, log: Path) -> None
         process.run_engine(command(refusing, tmp_path), log),
     ):
         pass
-    assert (caught.value.code, caught.value.hint) == (1, "lower memory_mb")
+    assert (caught.value.rpc_code, caught.value.hint) == (1, "lower memory_mb")
 
 
 def test_a_missing_shared_library_names_the_package(tmp_path: Path, log: Path) -> None:

@@ -21,7 +21,7 @@ import pytest
 from planning import Run, campaign, spec
 from ruamel.yaml import YAML
 
-from dutperf.cli.measuring import planned_testbeds
+from dutperf.api.places import planned_testbeds
 from dutperf.config import document
 from dutperf.errors import InputError
 from dutperf.evidence import pack, verify

@@ -10,7 +10,7 @@ import pytest
 from passport_sample import OWNER
 from planning import Run, campaign, cell, spec
 
-from dutperf.cli.measuring import planned_testbeds
+from dutperf.api.places import planned_testbeds
 from dutperf.evidence import verify
 from dutperf.procedures.passport_use import sent_by
 from dutperf.results.passport import (

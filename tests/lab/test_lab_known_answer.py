@@ -20,8 +20,8 @@ from labtools import (
 from typer.testing import CliRunner
 
 from dutperf import lab
+from dutperf.api.places import open_testbed
 from dutperf.cli.app import whole
-from dutperf.cli.measuring import open_testbed
 from dutperf.config import PlannedTestbed
 from dutperf.config.campaign import LabKeys
 from dutperf.errors import InputError, SetupError

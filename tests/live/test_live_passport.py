@@ -8,7 +8,7 @@ import pytest
 from livetools import needs_engine
 
 from dutperf import lab
-from dutperf.cli.measuring import open_testbed
+from dutperf.api.places import open_testbed
 from dutperf.config import PlannedTestbed
 from dutperf.config.campaign import LabKeys
 from dutperf.config.side import RingPort

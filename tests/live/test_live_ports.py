@@ -112,7 +112,7 @@ def test_an_interface_of_which_one_queue_would_be_read_is_refused(
         error = refusal(engine, ports)
         assert "2 receive queues" in error.message
         assert "ethtool -L left combined 1" in error.hint
-        assert error.code == ERROR_ENVIRONMENT  # driver: auto then takes this one
+        assert error.rpc_code == ERROR_ENVIRONMENT  # driver: auto then takes this one
         opened = engine.open_ports(
             [PortSpec(name=s, driver="af_packet", device=s) for s in MACS]
         )
@@ -176,7 +176,7 @@ def test_a_device_that_is_not_there_is_refused_with_a_remedy(
 ) -> None:
     driver, device, remedy = REFUSED[what]
     error = refusal(engine, pair(driver, device))
-    assert error.code == ERROR_ENVIRONMENT
+    assert error.rpc_code == ERROR_ENVIRONMENT
     assert "port left" in error.message
     assert device in error.message
     assert remedy in error.hint
@@ -194,7 +194,7 @@ def test_ports_open_after_a_refusal(engine: Engine, what: str) -> None:
 def test_a_ring_on_one_side_only_is_refused(engine: Engine) -> None:
     left, _ = ring_ports()
     error = refusal(engine, [left, *pair("af_packet", "lo")[1:]])
-    assert error.code == ERROR_INVALID_PARAMS
+    assert error.rpc_code == ERROR_INVALID_PARAMS
 
 
 def test_many_refusals_use_nothing_up(engine: Engine) -> None:
@@ -257,7 +257,7 @@ class TestInTheLab:
         with lab_engine(tmp_path, "af_xdp"):
             with running_engine(tmp_path, namespace="tester") as second:
                 error = refusal(second, lab_ports("af_xdp"))
-            assert error.code == ERROR_ENVIRONMENT
+            assert error.rpc_code == ERROR_ENVIRONMENT
             assert "left" in error.message
         with lab_engine(tmp_path, "af_xdp") as third:
             assert trial_on_lab(third) == dict.fromkeys(BOTH, Counts(100, 100))

@@ -20,7 +20,7 @@ from labtools import needs_lab
 from livetools import SHORT, cpus, dutperf, inside, needs_engine
 
 from dutperf import lab
-from dutperf.cli.measuring import open_testbed
+from dutperf.api.places import open_testbed
 from dutperf.config import PlannedTestbed
 from dutperf.config.campaign import LabKeys
 from dutperf.config.testbed import Testbed

@@ -185,7 +185,7 @@ def test_each_next_hop_is_asked_anew_in_every_trial(engine: Engine) -> None:
 def test_a_frame_that_exceeds_the_mtu_is_refused(engine: Engine) -> None:
     with pytest.raises(EngineError, match=r"frame size 1519 exceeds .* 1518") as caught:
         engine.measure(Trial(size=1519).request())
-    assert caught.value.code == ERROR_INVALID_PARAMS
+    assert caught.value.rpc_code == ERROR_INVALID_PARAMS
 
 
 def test_jumbo_frames_arrive_whole_when_the_mtu_allows(tmp_path: Path) -> None:
@@ -202,7 +202,7 @@ def test_too_little_memory_for_the_ports_says_so(tmp_path: Path) -> None:
         pytest.raises(EngineError, match="no memory for") as caught,
     ):
         open_rings(engine)
-    assert caught.value.code == ERROR_ENVIRONMENT
+    assert caught.value.rpc_code == ERROR_ENVIRONMENT
     assert "memory_mb" in caught.value.hint
 
 

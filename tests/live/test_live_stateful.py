@@ -300,7 +300,7 @@ def refusal(
 ) -> str:
     with pytest.raises(EngineError) as caught:
         gateway.measure(forward, reverse, **keys)
-    assert caught.value.code == code
+    assert caught.value.rpc_code == code
     return str(caught.value)
 
 

@@ -12,7 +12,7 @@ from dutperf.config import Campaign, PlannedTestbed, Testbed
 from dutperf.procedures.events import Event, TrialStarted
 from dutperf.run.engine_session import prepare_engine
 from dutperf.run.local_executor import Surroundings
-from dutperf.run.streaming import OpenStream, PieceTimes, opened_stream
+from dutperf.run.streaming import OpenStream, PieceTimes, opened_stream, stream_cell
 
 pytestmark = needs_engine
 
@@ -52,13 +52,18 @@ def test_a_piece_that_is_stopped_loses_no_frame_and_the_next_one_follows() -> No
         testbed=[RING],
         procedures=[spec_with({"procedure": "throughput", "ip": [4]})],
     )
-    with opened_stream(
+    cell = stream_cell(
         campaign,
+        RING,
+        max_rate_fps=100_000,
+        pace=PieceTimes(PIECE_S),
+        on_event=presser.on_event,
+    )
+    with opened_stream(
+        cell,
         PlannedTestbed(testbed=RING),
         Surroundings(open_engine=prepare_engine, write_report=lambda path: path),
         rate_fps=10_000,
-        max_rate_fps=100_000,
-        pace=PieceTimes(PIECE_S),
         on_event=presser.on_event,
     ) as stream:
         presser.stream = stream

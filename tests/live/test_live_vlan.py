@@ -134,7 +134,7 @@ def test_a_trial_with_other_tags_than_its_ports_is_refused(engine: Engine) -> No
     for left, right, where in ((NONE, TWO, "forward: vlan"), (ONE, ONE, "received_")):
         with pytest.raises(EngineError, match=where) as refused:
             engine.measure(request(left, right))
-        assert refused.value.code == ERROR_INVALID_PARAMS
+        assert refused.value.rpc_code == ERROR_INVALID_PARAMS
 
 
 @pytest.mark.parametrize("size", [1514, 1518])

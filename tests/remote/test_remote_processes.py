@@ -25,8 +25,8 @@ from remote_hosts import (
 )
 
 from dutperf import __version__
+from dutperf.api.places import planned_testbeds, surroundings
 from dutperf.cli import app
-from dutperf.cli.measuring import planned_testbeds, surroundings
 from dutperf.config import load_campaign, load_testbed
 from dutperf.errors import InputError, SetupError
 from dutperf.remote.hub import SchedulerHub

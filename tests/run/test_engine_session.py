@@ -74,7 +74,7 @@ def test_a_chosen_driver_is_never_replaced() -> None:
 def test_other_refusals_of_af_xdp_are_not_hidden() -> None:
     class Broken(FakeEngine):
         def open_ports(self, ports: list[PortSpec], shares: int = 1) -> PortsResult:
-            raise EngineError(f"defect of {len(ports)}, {shares}", code=-32603)
+            raise EngineError(f"defect of {len(ports)}, {shares}", rpc_code=-32603)
 
     with pytest.raises(EngineError, match="defect"):
         engine_session.open_ports(Broken(perfect()), TESTBED, print)

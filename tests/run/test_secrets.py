@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from planning import TESTBED, Run, spec
 
-from dutperf.cli.measuring import planned_testbeds
+from dutperf.api.places import planned_testbeds
 from dutperf.config import Campaign, Testbed, load_campaign, load_testbed
 from dutperf.config.testbed import COMMUNITY_VARIABLE, Hook
 from dutperf.errors import InputError, SetupError

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 from planning import TESTBED, FakeOpener, Run, campaign, cell, spec, spoilt, with_hooks
 
-from dutperf.config import PlannedTestbed
+from dutperf.config import PlannedTestbed, Testbed
 from dutperf.errors import EngineError, InputError
-from dutperf.procedures.events import Event, Notice, TrialFinished
+from dutperf.procedures.events import Event, Notice, OnEvent, TrialFinished
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.protocol.result_messages import (
     DirectionResult,
@@ -21,13 +23,16 @@ from dutperf.protocol.result_messages import (
     TrialResult,
 )
 from dutperf.results.trial_record import TrialRecord
+from dutperf.run.local_executor import Surroundings
 from dutperf.run.stream_counts import LongestSilence, StreamCounts
 from dutperf.run.streaming import (
+    OpenStream,
     Piece,
     PieceTimes,
     StreamControl,
     name_of,
     opened_stream,
+    stream_cell,
 )
 from dutperf.simulation.fake_engine import FakeEngine, fixed, lossy, perfect, step
 
@@ -123,6 +128,26 @@ def test_a_pause_lasts_until_a_key(then: str) -> None:
     presser.join()
 
 
+def opened(
+    around: Surroundings,
+    rate_fps: int,
+    *,
+    testbed: Testbed = TESTBED,
+    max_rate_fps: int | None = None,
+    on_event: OnEvent = lambda _event: None,
+    keys: Mapping[str, object] = MappingProxyType({}),
+) -> AbstractContextManager[OpenStream]:
+    chosen = stream_cell(
+        campaign(spec(**keys)),
+        testbed,
+        max_rate_fps=max_rate_fps,
+        pace=PieceTimes(),
+        on_event=on_event,
+    )
+    planned = PlannedTestbed(testbed=testbed)
+    return opened_stream(chosen, planned, around, rate_fps=rate_fps, on_event=on_event)
+
+
 def sent(
     engine: FakeEngine, rates: Sequence[int], path: Path, **keys: object
 ) -> tuple[StreamCounts, list[Event]]:
@@ -130,15 +155,7 @@ def sent(
     events: list[Event] = []
     counts = StreamCounts()
     around = Run(path, engine).around
-    with opened_stream(
-        campaign(spec(**keys)),
-        PlannedTestbed(testbed=TESTBED),
-        around,
-        rate_fps=rates[0],
-        max_rate_fps=None,
-        pace=PieceTimes(),
-        on_event=events.append,
-    ) as stream:
+    with opened(around, rates[0], on_event=events.append, keys=keys) as stream:
         for rate_fps in rates:
             counts.add(stream.send(rate_fps, 1.0))
     return counts, events
@@ -229,17 +246,9 @@ def test_ctrl_c_ends_the_running_trial_and_the_engine(tmp_path: Path) -> None:
     engine = FakeEngine(perfect(), troubles={3: KeyboardInterrupt()})
     opener = FakeOpener(engine)
     around = Run(tmp_path, engine, opener=opener).around
-    stream = opened_stream(
-        campaign(spec()),
-        PlannedTestbed(testbed=TESTBED),
-        around,
-        rate_fps=1,
-        max_rate_fps=10,
-        pace=PieceTimes(),
-        on_event=lambda _event: None,
-    )
-    with pytest.raises(KeyboardInterrupt), stream as opened:
-        [opened.send(1, 1.0) for _ in range(3)]
+    stream = opened(around, 1, max_rate_fps=10)
+    with pytest.raises(KeyboardInterrupt), stream as sending:
+        [sending.send(1, 1.0) for _ in range(3)]
     assert engine.aborted
     assert opener.ended
 
@@ -252,15 +261,8 @@ def test_hooks_after_trials_are_not_run_for_each_piece(tmp_path: Path) -> None:
         for moment in ("before_campaign", "before_trial", "after_trial")
     }
     testbed = with_hooks(**hooks)
-    with opened_stream(
-        campaign(spec()),
-        PlannedTestbed(testbed=testbed),
-        Run(tmp_path, FakeEngine(perfect())).around,
-        rate_fps=1000,
-        max_rate_fps=None,
-        pace=PieceTimes(),
-        on_event=lambda _event: None,
-    ) as stream:
+    around = Run(tmp_path, FakeEngine(perfect())).around
+    with opened(around, 1000, testbed=testbed) as stream:
         stream.send(1000, 1.0)
         stream.send(1000, 1.0)
     assert told.read_text("utf-8").split() == ["before_campaign", "before_trial"]

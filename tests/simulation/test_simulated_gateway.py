@@ -307,7 +307,7 @@ def test_what_the_table_cannot_do_is_refused(
     engine.measure(phase1())
     with pytest.raises(EngineError, match=words) as refusal:
         engine.measure(request_)
-    assert refusal.value.code == ERROR_STATE
+    assert refusal.value.rpc_code == ERROR_STATE
 
 
 @pytest.mark.parametrize(
@@ -324,5 +324,5 @@ def test_without_a_table_nothing_of_it_can_be_used(request_: TrialRequest) -> No
     engine.drop_table()
     with pytest.raises(EngineError, match="there is no table") as refusal:
         engine.measure(request_)
-    assert refusal.value.code == ERROR_STATE
+    assert refusal.value.rpc_code == ERROR_STATE
     assert "phase 1" in refusal.value.hint

@@ -28,7 +28,8 @@ from pathlib import Path
 from typing import Self
 from unittest import mock
 
-from dutperf.cli import app, measuring
+from dutperf.api import places
+from dutperf.cli import app
 from dutperf.config import Testbed
 from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.protocol.port_messages import NeighboursParams, NeighboursResult
@@ -170,7 +171,7 @@ def simulated() -> Iterator[None]:
         mock.patch.multiple(trial_runner, datetime=_JumpingClock),
         mock.patch.multiple(directory, datetime=_JumpingClock),
         mock.patch.multiple(environment, datetime=_JumpingClock),
-        mock.patch.object(measuring, "prepare_engine", prepare),
+        mock.patch.object(places, "prepare_engine", prepare),
         mock.patch.object(storage, "_write_all", fault.writing),
     ):
         yield

@@ -11,9 +11,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from dutperf.api.places import surroundings
 from dutperf.cli import INTERRUPTED, INVALID
 from dutperf.cli.console import PatientConsole, show_notice
-from dutperf.cli.measuring import surroundings
 from dutperf.cli.options import AsJson
 from dutperf.cli.terminal import Terminal
 from dutperf.errors import InputError

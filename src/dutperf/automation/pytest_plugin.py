@@ -17,7 +17,7 @@ import pytest
 from dutperf.errors import DutperfError
 
 if TYPE_CHECKING:
-    from dutperf.automation.tester import Tester
+    from dutperf.api.tester import Tester
 
 _OPTIONS = (
     ("dutperf-testbed", "FILE", "measure at the testbed of this file"),
@@ -43,7 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def dutperf(request: pytest.FixtureRequest, tmp_path: Path) -> Tester:
     """A tester at the place that options or configuration name (docs/automation.md)."""
     # Who does not measure does not load what measures.
-    from dutperf.automation.tester import Tester  # noqa: PLC0415
+    from dutperf.api.tester import Tester  # noqa: PLC0415
 
     config = request.config
     testbed, lab, results, simulated = (_given(config, name) for name, *_ in _OPTIONS)

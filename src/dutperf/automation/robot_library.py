@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from dutperf.automation.tester import Measured, Tester
+from dutperf.api.tester import Measured, Tester
 from dutperf.errors import DutperfError, InputError
 
 

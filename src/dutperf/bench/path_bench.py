@@ -184,7 +184,7 @@ def bench_path(
             bench = _DriverBench(with_driver(testbed, driver), own, settings, around)
             results.append(bench.run(driver, on_event))
         except EngineError as error:
-            if error.code != ERROR_ENVIRONMENT or len(drivers) == 1:
+            if error.rpc_code != ERROR_ENVIRONMENT or len(drivers) == 1:
                 raise
             on_event(Notice(f"{driver} does not work here: {error.message}"))
             results.append(DriverResult(driver, unusable=error.message))

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import typer
 from rich.table import Table
 
+from dutperf.api.places import campaign_for, dut_alive, open_testbed, planned_testbeds
 from dutperf.bench.benches import (
     LabAccess,
     LabBench,
@@ -21,12 +22,6 @@ from dutperf.bench.path_bench import PATH_DRIVERS, DriverResult, PathDriver, Rat
 from dutperf.bench.path_profile import CpuProfile
 from dutperf.cli import INTERRUPTED, INVALID
 from dutperf.cli.console import PatientConsole, print_json, print_versioned
-from dutperf.cli.measuring import (
-    campaign_for,
-    dut_alive,
-    open_testbed,
-    planned_testbeds,
-)
 from dutperf.cli.options import AsJson, Rules
 from dutperf.cli.procedure_options import DEFAULT_SEED
 from dutperf.cli.terminal import Terminal

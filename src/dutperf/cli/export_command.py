@@ -262,7 +262,7 @@ def _tell(address: str) -> None:
 
 def _planned(directory: Path) -> Sequence[Cell]:
     """Nothing where the campaign is lost, or is of another dutperf."""
-    from dutperf.cli.measuring import planned_testbeds  # noqa: PLC0415 - as above
+    from dutperf.api.places import planned_testbeds  # noqa: PLC0415 - as above
 
     try:
         campaign = load_campaign(stored_campaign(directory), stored=True)

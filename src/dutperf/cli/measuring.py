@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import typer
 
-from dutperf import lab
+from dutperf.api.places import planned_testbeds, surroundings
 from dutperf.cli import INTERRUPTED, INVALID, WORSE
 from dutperf.cli.console import PatientConsole, show_notice
 from dutperf.cli.options import DISPLAY, Display
@@ -23,145 +21,16 @@ from dutperf.cli.summary import (
 from dutperf.cli.terminal import Terminal
 from dutperf.config import (
     Campaign,
-    PlannedTestbed,
-    Preset,
-    Testbed,
-    load_testbed,
-    with_sources,
 )
-from dutperf.config.campaign import LabKeys, requiring
-from dutperf.doctor import Check
-from dutperf.doctor.checks import examine
+from dutperf.config.campaign import requiring
 from dutperf.errors import DutperfError, InputError, defect
-from dutperf.model.fields import CampaignError, Problem
 from dutperf.model.requirements import requirement
-from dutperf.model.specs import ProcedureSpec
-from dutperf.passport.keeping import directory
-from dutperf.passport.making import Maker
-from dutperf.procedures.cpu_contention import DeviceWatch
 from dutperf.procedures.events import OnEvent
 from dutperf.procedures.requirements import Case, Judged, judged, junit
-from dutperf.report import write_report
 from dutperf.results import CellResult, ResultsFile
 from dutperf.results.storage import write_atomically
-from dutperf.routing import open_speaker
 from dutperf.run.campaign_run import ExecutorMaker, Kind, run_campaign
-from dutperf.run.engine_session import prepare_engine
-from dutperf.run.local_executor import LocalExecutor, Surroundings, no_passport
-from dutperf.run.openings import openings_of
-
-# Where to measure: testbed files, or labs that are brought up for the purpose.
-
-
-def campaign_for(
-    spec: ProcedureSpec,
-    testbed: Path | None,
-    labs: str | Sequence[str] | None,
-    rules: int | None,
-    seed: int,
-    preset: Preset | None = None,
-) -> Campaign:
-    """A campaign of one procedure, and of the throughput that it is measured at.
-
-    Raises:
-        InputError: neither a testbed nor labs were given or both, the file is wrong, or
-            there is no such lab, none with rules, or one is given twice.
-    """
-    labs = [labs] if isinstance(labs, str) else labs or ()
-    if (testbed is None) == (not labs):
-        raise InputError(
-            "give either a testbed file or --lab NAME",
-            f"for a device in network namespaces: --lab {next(iter(lab.LABS))}",
-        )
-    procedures = with_sources(spec, preset)
-    if labs:
-        if twice := [each for each in labs if labs.count(each) > 1]:
-            raise InputError(f"--lab {twice[0]} is given twice", "leave one out")
-        given = [
-            each if rules is None else LabKeys(name=each, rules=rules) for each in labs
-        ]
-        name = "-".join([spec.procedure, *(lab.plan(each).name for each in given)])[:64]
-        return Campaign(name=name, seed=seed, lab=given, procedures=procedures)
-    if rules is not None:
-        filtered = ", ".join(lab.taking("rules"))
-        raise InputError(
-            f"--rules is of the lab {filtered}; a testbed's device has its own",
-            f"leave --rules out, or give --lab {filtered}",
-        )
-    loaded = load_testbed(testbed or Path())
-    name = f"{spec.procedure}-{loaded.name}"[:64]
-    return Campaign(name=name, seed=seed, testbed=[loaded], procedures=procedures)
-
-
-def planned_testbeds(campaign: Campaign) -> list[PlannedTestbed]:
-    """The campaign's testbeds, labs as they would be; nothing is brought up.
-
-    Raises:
-        CampaignError: there is no such lab.
-    """
-    given = [
-        *(PlannedTestbed(testbed=testbed) for testbed in campaign.testbeds),
-        *(_lab(campaign, number, keys) for number, keys in enumerate(campaign.labs)),
-    ]
-    if campaign.cores is None:
-        return given
-    try:
-        return [each.with_cores(n) for each in given for n in campaign.cores]
-    except InputError as error:
-        problem = Problem(("cores",), error.message, error.hint)
-        raise CampaignError(campaign.name, problem) from None
-
-
-def check_testbed(planned: PlannedTestbed) -> None:
-    """No lab that is kept is in the way of ``open_testbed``.
-
-    Raises:
-        SetupError: one is; the user can take it down.
-    """
-    if planned.lab is None:
-        lab.check_cpus(planned.testbed)
-    else:
-        lab.check(planned.lab)
-
-
-def open_testbed(planned: PlannedTestbed) -> AbstractContextManager[Testbed]:
-    """The testbed, once it is there; a lab is up inside the context.
-
-    Raises:
-        SetupError: the lab cannot be brought up or used, see ``lab.use``.
-    """
-    if planned.lab is None:
-        lab.check_cpus(planned.testbed)
-        return contextlib.nullcontext(planned.testbed)
-    return _as_asked(planned, lab.use(planned.lab))
-
-
-def dut_alive(planned: PlannedTestbed) -> bool:
-    """Whether the device is still there; of a testbed nobody can tell: true."""
-    return planned.lab is None or lab.dut_alive(planned.lab.name)
-
-
-def watch_dut(planned: PlannedTestbed) -> DeviceWatch | None:
-    """Tells who else has the device's CPU; of a testbed nobody can: None."""
-    return lab.watch_device(planned.lab.own_name) if planned.lab else None
-
-
-@contextlib.contextmanager
-def _as_asked(
-    planned: PlannedTestbed, there: AbstractContextManager[Testbed]
-) -> Iterator[Testbed]:
-    with there as testbed:
-        yield planned.as_asked(testbed)
-
-
-def _lab(campaign: Campaign, number: int, keys: LabKeys) -> PlannedTestbed:
-    try:
-        return PlannedTestbed(lab=keys, testbed=lab.plan(keys))
-    except InputError as error:
-        where = ("lab", number) if len(campaign.labs) > 1 else ("lab",)
-        problem = Problem(where, error.message, error.hint)
-        raise CampaignError(campaign.name, problem) from None
-
+from dutperf.run.local_executor import LocalExecutor
 
 Show = Callable[[PatientConsole, ResultsFile, Path | None], None]
 """Prints results, and where the report is, if there is one."""
@@ -297,11 +166,6 @@ def watched(
     return terminal.results
 
 
-def _examined(testbed: Testbed, offset_ns: int) -> list[Check]:
-    """What can be seen without watching, and what the engine saw."""
-    return examine(testbed, seconds=0, before=False, offset=lambda _cpus: offset_ns)
-
-
 def _run(
     campaign: Campaign,
     on_event: OnEvent,
@@ -319,21 +183,4 @@ def _run(
         results_dir=output,
         resume=resume,
         make_executor=make_executor,
-    )
-
-
-def surroundings() -> Surroundings:
-    """All that a run of a user's has around it."""
-    kept = directory()
-    return Surroundings(
-        open_engine=prepare_engine,
-        write_report=write_report,
-        check_testbed=check_testbed,
-        open_testbed=open_testbed,
-        dut_alive=dut_alive,
-        watch_dut=watch_dut,
-        openings=openings_of,
-        examine=_examined,
-        passport=Maker(kept, open_testbed) if kept else no_passport,
-        speaking=open_speaker,
     )

@@ -13,10 +13,11 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from dutperf.api.places import campaign_for, open_testbed, planned_testbeds
 from dutperf.catalogue import PROCEDURES, ProcedureName
 from dutperf.cli.console import PatientConsole, print_versioned, show_notice
 from dutperf.cli.live_view import span
-from dutperf.cli.measuring import campaign_for, measure, open_testbed, planned_testbeds
+from dutperf.cli.measuring import measure
 from dutperf.cli.options import (
     AllowHooks,
     AsJson,

@@ -15,10 +15,11 @@ from rich.console import Console
 from rich.table import Table
 
 from dutperf import lab
+from dutperf.api.places import campaign_for, open_testbed, planned_testbeds
 from dutperf.bench.benches import SelftestSettings, fell_short, run_selftest
 from dutperf.cli import INTERRUPTED, INVALID
 from dutperf.cli.console import PatientConsole, print_versioned, show_notice
-from dutperf.cli.measuring import campaign_for, open_testbed, planned_testbeds, watched
+from dutperf.cli.measuring import watched
 from dutperf.cli.options import AsJson, LabNames, Output, Quick, TestbedFile, one_lab
 from dutperf.cli.procedure_options import DEFAULT_SEED
 from dutperf.cli.summary import entry_text, show_json

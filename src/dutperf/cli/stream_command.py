@@ -13,10 +13,10 @@ from typing import Annotated
 
 import typer
 
+from dutperf.api.places import campaign_for, planned_testbeds, surroundings
 from dutperf.cli import INTERRUPTED, INVALID
 from dutperf.cli.console import PatientConsole, print_versioned
 from dutperf.cli.live_view import LiveLines
-from dutperf.cli.measuring import campaign_for, planned_testbeds, surroundings
 from dutperf.cli.options import AsJson, LabNames, Plain, Rules, TestbedFile, one_lab
 from dutperf.cli.procedure_options import DEFAULT_SEED, Seed, with_frame_options
 from dutperf.cli.stream_keys import (
@@ -49,6 +49,7 @@ from dutperf.run.streaming import (
     StreamControl,
     name_of,
     opened_stream,
+    stream_cell,
 )
 
 _VERSION = 1
@@ -202,15 +203,20 @@ class _Session:
             DutperfError: it cannot be sent, or not to its end.
         """
         try:
+            cell = stream_cell(
+                self._campaign,
+                self._planned.testbed,
+                max_rate_fps=self._max_rate_fps,
+                pace=self._pace,
+                on_event=self._on_event,
+            )
             with (
                 terminate_as_interrupt(),
                 opened_stream(
-                    self._campaign,
+                    cell,
                     self._planned,
                     surroundings(),
                     rate_fps=self._rate_fps,
-                    max_rate_fps=self._max_rate_fps,
-                    pace=self._pace,
                     on_event=self._on_event,
                 ) as stream,
             ):

@@ -12,9 +12,9 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from dutperf.api.places import planned_testbeds
 from dutperf.cli import INVALID, UNPROVEN
 from dutperf.cli.console import PatientConsole, print_versioned, show_notice
-from dutperf.cli.measuring import planned_testbeds
 from dutperf.cli.options import AllowHooks, AsJson, Output
 from dutperf.config import load_campaign
 from dutperf.errors import DutperfError, InputError, SetupError

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from dutperf import busy, lab
-from dutperf.cli import measuring
+from dutperf.api.places import surroundings
 from dutperf.cli.console import PatientConsole
 from dutperf.cli.options import TLS, TlsCa, TlsCert, TlsKey
 from dutperf.config import Testbed, load_testbed
@@ -93,7 +93,7 @@ def worker(
     certificates = certificates.or_own(WORKER)
     testbeds = [load_testbed(path) for path in testbed]
     _check_owned(testbeds, lab_name)
-    around = measuring.surroundings()
+    around = surroundings()
     if simulate is not None:
         around = simulating(around, simulate)
     else:

@@ -277,7 +277,8 @@ def refusal(document: Document, problems: Sequence[Problem]) -> InputError:
     if len(ordered) > len(lines):
         lines.append(f"... and {len(ordered) - len(lines)} more")
     hints = [problem.hint for problem in ordered[:10] if problem.hint]
-    return InputError(_each_once(lines), _each_once(hints))
+    where = dotted(ordered[0].keys) if ordered else ""
+    return InputError(_each_once(lines), _each_once(hints), where)
 
 
 def _each_once(lines: Iterable[str]) -> str:

@@ -354,7 +354,7 @@ class KeyedError(InputError, ValueError):
     """
 
     def __init__(self, keys: Keys, what: str, hint: str = "") -> None:
-        super().__init__(f"{dotted(keys)}: {what}", hint)
+        super().__init__(f"{dotted(keys)}: {what}", hint, dotted(keys))
         self.keys = keys
         self.what = what
 
@@ -367,7 +367,8 @@ class CampaignError(InputError):
 
     def __init__(self, campaign: str, problem: Problem) -> None:
         key = dotted(problem.keys)
-        super().__init__(f"campaign {campaign}: {key}: {problem.what}", problem.hint)
+        said = f"campaign {campaign}: {key}: {problem.what}"
+        super().__init__(said, problem.hint, key)
         self.problem = problem
 
 

@@ -236,7 +236,7 @@ def open_ports(
     try:
         ports = engine.open_ports(specs("af_xdp"))
     except EngineError as error:
-        if error.code != ERROR_ENVIRONMENT:
+        if error.rpc_code != ERROR_ENVIRONMENT:
             raise
         notify(f"driver auto: using af_packet, af_xdp does not work: {error.message}")
         return engine.open_ports(specs("af_packet"))

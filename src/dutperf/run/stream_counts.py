@@ -43,6 +43,7 @@ class Delays:
 class DirectionCounts:
     """One direction, of a piece or of several.
 
+    late: received, but slower than a frame timeout.
     tester_dropped: that the tester may have dropped itself, of those lost.
     damaged: arrived damaged, of those lost.
     foreign: not this tester's frames, at the ports that receive the direction.
@@ -57,6 +58,7 @@ class DirectionCounts:
     sent: int = 0
     received: int = 0
     lost: int = 0
+    late: int = 0
     tester_dropped: int = 0
     damaged: int = 0
     foreign: int = 0
@@ -84,6 +86,7 @@ class DirectionCounts:
             sent=sum(s.sent for s in streams),
             received=sum(s.received for s in streams),
             lost=lost,
+            late=sum(s.late for s in streams),
             tester_dropped=min(lost, own_drops(result, direction)),
             damaged=sum(s.corrupt for s in streams),
             foreign=sum(port.foreign for port in ports),
@@ -127,8 +130,8 @@ class DirectionCounts:
 
 
 _SUMS = (
-    *("sent", "received", "lost", "tester_dropped", "damaged", "foreign", "stale"),
-    *("reordered", "duplicate"),
+    *("sent", "received", "lost", "late", "tester_dropped", "damaged", "foreign"),
+    *("stale", "reordered", "duplicate"),
 )
 
 

@@ -27,6 +27,7 @@ from dutperf.model.cell import Cell
 from dutperf.procedures.events import Notice, OnEvent
 from dutperf.procedures.first_frames import is_tried_first, try_first_frames
 from dutperf.procedures.max_rate import MaxRate, check_links, max_rate
+from dutperf.procedures.stateful.phased import trials_of
 from dutperf.procedures.trials import Ask
 from dutperf.results.trial_record import TrialRecord
 from dutperf.run.engine_session import (
@@ -68,6 +69,8 @@ class OpenStream:
         self.cell = cell
         self.limit = limit
         self.stop_piece = stop
+        self.trials = trials_of(cell, runner)
+        """As procedures run them: what has to come before each of them does."""
         self._runner = runner
 
     def send(self, rate_fps: int, duration_s: float) -> TrialRecord:
@@ -84,25 +87,23 @@ class OpenStream:
 
 @contextmanager
 def opened_stream(
-    campaign: Campaign,
+    cell: Cell,
     planned: PlannedTestbed,
     around: Surroundings,
     *,
-    rate_fps: int,
-    max_rate_fps: int | None,
-    pace: PieceTimes,
     on_event: OnEvent,
+    rate_fps: int | None = None,
+    hooks_of_trials: bool = False,
 ) -> Iterator[OpenStream]:
     """Open ``planned`` and send its first frames; the stream is open in the context.
 
     Args:
-        campaign: its first cell is what is sent.
+        cell: what is sent.
         planned: where.
         around: engine, lab, and the rest of the world.
-        rate_fps: the first rate.
-        max_rate_fps: the highest one; None: the testbed's, else the media's.
-        pace: of its pieces.
         on_event: is told what happens, of each piece, too.
+        rate_fps: the first rate; None: it is not known yet.
+        hooks_of_trials: whether those run that the testbed has for them.
 
     Raises:
         InputError: found before the first frame was sent.
@@ -112,7 +113,8 @@ def opened_stream(
     def notify(text: str) -> None:
         on_event(Notice(text))
 
-    cell = _cell(campaign, planned.testbed, max_rate_fps, pace, on_event)
+    for text in notices(planned.testbed, [cell]):
+        notify(text)
     with ExitStack() as stack:
         logs = stack.enter_context(_log_directory())
         testbed = stack.enter_context(around.open_testbed(planned))
@@ -128,30 +130,42 @@ def opened_stream(
         for text in far_cores(ports, testbed.cores):
             notify(text)
         limit = max_rate(cell, ports.ports)
-        if rate_fps > limit.rate_fps:
-            raise InputError(
-                f"--rate: {rate_fps:,} fps is more than {limit.rate_fps:,} fps, "
-                f"{limit.words}",
-                "lower it; of a link whose speed is only nominal set --max-rate",
-            )
+        check_rate(rate_fps or 1, limit, "--rate")
         resolve_neighbours(engine, testbed, [cell], notify)
         if speaker:
             speaker.begin()
         runner = TrialRunner(
             engine,
-            _without_hooks_of_trials(testbed),
+            testbed if hooks_of_trials else _without_hooks_of_trials(testbed),
             journal=lambda _record: None,
             on_event=on_event,
             sleep=around.sleep,
             dut_alive=lambda: around.dut_alive(planned),
             device=around.watch_dut(planned),
+            openings=around.openings(testbed),
             speaker=speaker,
         )
         runner.prepare()
         if is_tried_first(cell):
-            for reason in try_first_frames(runner, cell, rate_fps):
+            for reason in try_first_frames(runner, cell, rate_fps or limit.rate_fps):
                 notify("; ".join(filter(None, (reason.message, reason.hint))))
         yield OpenStream(runner, cell, limit, engine.stop)
+
+
+def check_rate(rate_fps: int, limit: MaxRate, where: str) -> None:
+    """Refuse a rate that nothing may be sent at.
+
+    Raises:
+        InputError: it is more than ``limit``; names ``where`` it was given.
+    """
+    if rate_fps > limit.rate_fps:
+        raise InputError(
+            f"{where}: {rate_fps:,} fps is more than {limit.rate_fps:,} fps, "
+            f"{limit.words}",
+            "lower it; of a link whose speed is only nominal set the highest one "
+            "(--max-rate, max_rate_fps)",
+            where,
+        )
 
 
 @contextmanager
@@ -169,18 +183,25 @@ def _log_directory() -> Iterator[Path]:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _cell(
+def stream_cell(
     campaign: Campaign,
     testbed: Testbed,
+    *,
     max_rate_fps: int | None,
     pace: PieceTimes,
     on_event: OnEvent,
 ) -> Cell:
-    """The first one, with the times of a stream."""
+    """The first of what ``campaign`` asks for, with the times of a stream.
+
+    Args:
+        campaign: see above.
+        testbed: where.
+        max_rate_fps: the highest rate; None: the testbed's, else the media's.
+        pace: of its pieces.
+        on_event: is told what is not sent.
+    """
     cells = expand(campaign, testbed)
     cell = cells[0]
-    for text in notices(testbed, [cell]):
-        on_event(Notice(text))
     if len(cells) > 1:
         on_event(
             Notice(

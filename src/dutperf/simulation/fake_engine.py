@@ -223,7 +223,7 @@ class FakeEngine:
             if port.driver in self._refused:
                 raise EngineError(
                     f"{port.label}: {port.driver} does not work on {port.device}",
-                    code=ERROR_ENVIRONMENT,
+                    rpc_code=ERROR_ENVIRONMENT,
                 )
         self._ports = list(ports)
         self.shares = shares

@@ -1,3 +1,0 @@
-from .tester import Measured, Tester
-
-__all__ = ["Measured", "Tester"]
