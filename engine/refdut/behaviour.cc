@@ -5,6 +5,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "dns64_server.h"
 #include "nat_settings.h"
 
 namespace dutperf::refdut {
@@ -520,6 +521,13 @@ Behaviour parse(const Json& json) {
     const bool routes = !behaviour.routing || behaviour.routing->on;
     if (!off && !routes) refuse("nat", "needs routing", "a wire cannot translate");
   }
+  if (reader.has("dns64")) {
+    const bool off = json["dns64"] == "off";
+    behaviour.dns64 =
+        off ? nullptr : std::make_shared<const Dns64Settings>(parse_dns64(json["dns64"], "dns64"));
+    const bool routes = !behaviour.routing || behaviour.routing->on;
+    if (!off && !routes) refuse("dns64", "needs routing", "a wire answers no queries");
+  }
   if (behaviour.routing && behaviour.routing->on) {
     require_pairs(behaviour, behaviour.routing->pairs());
   }
@@ -557,8 +565,9 @@ void require_pairs(const Behaviour& behaviour, size_t pairs) {
            "left and right are for the first pair of ports, more_left and more_right list the "
            "addresses of each further one");
   }
-  if (behaviour.nat && *behaviour.nat != nullptr && pairs > 1) {
-    refuse("nat", "needs a device with one pair of ports",
+  const bool is_server = behaviour.dns64 && *behaviour.dns64 != nullptr;
+  if (((behaviour.nat && *behaviour.nat != nullptr) || is_server) && pairs > 1) {
+    refuse(is_server ? "dns64" : "nat", "needs a device with one pair of ports",
            "leave it out, or start the device with one --left and one --right");
   }
 }

@@ -121,12 +121,15 @@ struct AgentBehaviour {
 };
 
 struct NatSettings;
+struct Dns64Settings;
 
 struct Behaviour {
   uint64_t seed = 1;
   std::optional<Routing> routing;  // none: stays as it is
   // The gateway that the router is: none: stays as it is, with its table; null: it is none.
   std::optional<std::shared_ptr<const NatSettings>> nat;
+  // The DNS64 server that the router is, likewise.
+  std::optional<std::shared_ptr<const Dns64Settings>> dns64;
   // That the frames of each side carry, left and right; none: stay as they are.
   std::optional<std::array<net::VlanTags, 2>> vlan;
   // The tunnels of each side, as the device's end has them, likewise.

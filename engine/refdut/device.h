@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 
+#include "dns64_server.h"
 #include "gateway.h"
 #include "map_translator.h"
 #include "path.h"
@@ -43,12 +44,18 @@ class Device {
     const uint64_t now_ns = io_.now_ns();
     if (behaviour.routing) {
       router_.reset();
-      if (behaviour.routing->on) router_.emplace(*behaviour.routing, macs_);
+      routing_ = *behaviour.routing;
+      if (routing_.on) router_.emplace(routing_, macs_);
+      if (!routing_.on) server_.reset();
     }
     if (router_) router_->agent().behave(behaviour.agent);
     if (behaviour.nat) {
       gateway_.reset();
       if (*behaviour.nat) gateway_.emplace(**behaviour.nat, behaviour.seed);
+    }
+    if (behaviour.dns64) {
+      server_.reset();
+      if (*behaviour.dns64 && router_) server_.emplace(**behaviour.dns64, routing_);
     }
     if (behaviour.vlan) vlan_ = *behaviour.vlan;
     if (behaviour.encapsulation) {
@@ -114,6 +121,7 @@ class Device {
     }
     if (router_) json["agent"] = router_->agent().report();
     if (gateway_) json["nat"] = gateway_->report(io_.now_ns());
+    if (server_) json["dns64"] = server_->report();
     return json;
   }
 
@@ -159,6 +167,7 @@ class Device {
 
   void handle(Direction direction, size_t number, Frame frame, uint64_t now_ns, uint64_t gap_ns) {
     if (!take_tags(direction, frame) || !take_outer(direction, frame)) return;
+    if (server_ && !serve(direction, number, frame, now_ns)) return;
     auto classified = net::classify(io_.bytes(frame), io_.size(frame));
     const bool is_test = classified.kind == net::FrameKind::kTest;
     Way way;
@@ -198,6 +207,22 @@ class Device {
     } else {
       paths_[direction].pass(frame, way, now_ns);
     }
+  }
+
+  // Queries and answers of DNS. False: the frame goes no further.
+  bool serve(Direction direction, size_t number, Frame frame, uint64_t now_ns) {
+    const auto verdict =
+        server_->handle(direction, io_.bytes(frame), io_.size(frame), io_.room(frame));
+    if (verdict == Dns64Server::Verdict::kDrop) {
+      ++other_dropped_[direction];
+      io_.free(frame);
+      return false;
+    }
+    if (verdict == Dns64Server::Verdict::kNotOurs) return true;
+    io_.set_size(frame, server_->bytes());
+    if (verdict == Dns64Server::Verdict::kOnward) return true;
+    paths_[1 - direction].pass(frame, {.out = static_cast<uint8_t>(number)}, now_ns);
+    return false;
   }
 
   // False, and the frame is gone, when it has others than those of the side where it came in.
@@ -341,6 +366,8 @@ class Device {
   std::array<std::optional<MapTranslator>, 2> translators_;
   std::optional<Router> router_;
   std::optional<Gateway> gateway_;
+  Routing routing_;
+  std::optional<Dns64Server> server_;
   std::array<uint64_t, 2 * kPairs> looked_ns_{};  // by port
   std::array<uint64_t, 2> other_dropped_{};
   // Of these: by a border relay, for whose they are.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from dutperf.protocol.base import IpVersion
 from dutperf.protocol.result_messages import DnsResult, TrialResult
 from dutperf.protocol.stream_messages import FieldVariation
 from dutperf.protocol.trial_messages import CachedNames, Dns, TrialRequest
-from dutperf.results import load_journal, load_results
+from dutperf.results import CellResult, load_journal, load_results
 
 pytestmark = counting(DEVICE)
 
@@ -180,3 +181,83 @@ def test_a_server_answers_from_its_cache_what_it_was_asked_before(
         assert (told.valid_cached, told.asked_aaaa.names) == (600, 400)
         assert told.asked_aaaa.cached + told.asked_a.cached == 0
     assert dutperf("verify", str(tmp_path / "run")).returncode == 0
+
+
+def run_on_known_answer(
+    path: Path, behaviour: dict[str, object], **keys: object
+) -> tuple[CellResult, list[DnsResult]]:
+    """What `dns64` finds at a server that does so, and its trials that count."""
+    campaign = {
+        "name": "truth",
+        "lab": {"name": "known-answer-dns64", "behaviour": behaviour},
+        "procedures": [
+            {
+                "procedure": "dns64",
+                "settle_wait_s": 0.1,
+                "restabilise_wait_s": 0,
+                "repeats": 1,
+                **keys,
+            }
+        ],
+    }
+    file = path / "campaign.yaml"
+    file.write_text(json.dumps(campaign))
+    try:
+        done = dutperf("run", str(file), "--output", str(path / "run"))
+    finally:
+        lab.down(all_=True)
+    assert done.returncode in (0, 1), done.stderr
+    (cell,) = load_results(path / "run").cells
+    records = load_journal(path / "run").records
+    return cell, [of(r.result) for r in records if r.role == "trial"]
+
+
+KNOWN = {"authority": "198.19.0.2"}
+
+
+@pytest.mark.lab
+def test_what_a_server_answers_wrongly_is_told_by_kind(tmp_path: Path) -> None:
+    """Each count is the one that the server was told, though it fails each trial."""
+    wrong = {**KNOWN, "refuse_every": 10, "wrong_every": 9, "empty_every": 45}
+    _, trials = run_on_known_answer(
+        tmp_path, {"dns64": wrong}, max_rate_fps=500, trial_duration_s=1
+    )
+    told = trials[0].replies
+    assert (told.refused, told.wrong_address, told.empty) == (50, 40, 10)
+    assert (told.valid, told.malformed, told.truncated) == (400, 0, 0)
+    assert (trials[0].asked_aaaa.names, trials[0].asked_a.names) == (450, 450)
+
+
+@pytest.mark.lab
+def test_a_server_that_remembers_answers_cached_names_alone(tmp_path: Path) -> None:
+    behaviour = {"dns64": {**KNOWN, "caches": True}}
+    cell, trials = run_on_known_answer(
+        tmp_path,
+        behaviour,
+        cached_percent=60,
+        cached_names=200,
+        max_rate_fps=500,
+        trial_duration_s=1,
+    )
+    assert (cell.median, cell.bound, cell.verdict) == (500, "lower", "pass")
+    told = trials[-1]
+    assert (told.replies.valid, told.valid_cached) == (500, 300)
+    assert (told.asked_aaaa.names, told.asked_aaaa.cached) == (200, 0)
+
+
+@pytest.mark.lab
+def test_the_rate_of_a_server_is_found_where_it_was_set(tmp_path: Path) -> None:
+    """What it asks the authority a second is what it serves, one after the other."""
+    service = {"rate_fps": 8000, "queue_frames": 64, "others": True}
+    cell, trials = run_on_known_answer(
+        tmp_path,
+        {"dns64": KNOWN, "forward": {"service": service}},
+        max_rate_fps=16_000,
+        trial_duration_s=2,
+        resolution="2%",
+    )
+    assert cell.verdict != "invalid", cell.reasons
+    assert cell.median is not None
+    # In two seconds the queue serves its room more: 64 of 16,000.
+    assert 8000 * 0.96 <= cell.median <= 8000 * 1.005
+    assert trials[-1].replies.wrong_address == 0

@@ -100,6 +100,25 @@ size_t behind_name(std::span<const uint8_t> message, size_t at) {
   return 0;
 }
 
+// Calls `take`, with type and data, for the answers of class IN from `at` on, until it is false.
+// False: a record is not whole.
+template <typename Take>
+bool each_answer(std::span<const uint8_t> message, size_t at, Take take) {
+  const uint16_t answers = read<DnsHeader>(message.data()).answers;
+  for (uint16_t i = 0; i < answers; ++i) {
+    const size_t end = behind_name(message, at);
+    constexpr size_t kRest = sizeof(RecordHead) - sizeof(Be16);
+    if (end == 0 || end + kRest > message.size()) return false;
+    const uint16_t type = read<Be16>(message.data() + end);
+    const uint16_t klass = read<Be16>(message.data() + end + 2);
+    const uint16_t bytes = read<Be16>(message.data() + end + 8);
+    at = end + kRest + bytes;
+    if (at > message.size()) return false;
+    if (klass == kInternet && !take(type, message.subspan(end + kRest, bytes))) return true;
+  }
+  return true;
+}
+
 }  // namespace
 
 void write_dns_query(uint8_t* out, const DnsName& asked) {
@@ -188,29 +207,50 @@ DnsReply dns_reply(std::span<const uint8_t> message, const DnsQuestion& question
   if (!is_one) return DnsReply::kMalformed;
   if ((question.flags & kDnsTruncated) != 0) return DnsReply::kTruncated;
   if ((question.flags & kDnsRcode) != 0) return DnsReply::kRefused;
-  const auto header = read<DnsHeader>(message.data());
-  size_t at = kDnsQueryBytes;
+  const std::array<uint8_t, 16> address = zone.aaaa_of(question.number);
   DnsReply found = DnsReply::kEmpty;
-  for (uint16_t i = 0; i < header.answers; ++i) {
-    const size_t end = behind_name(message, at);
-    constexpr size_t kRest = sizeof(RecordHead) - sizeof(Be16);
-    if (end == 0 || end + kRest > message.size()) return DnsReply::kMalformed;
-    const uint16_t type = read<Be16>(message.data() + end);
-    const uint16_t klass = read<Be16>(message.data() + end + 2);
-    const uint16_t bytes = read<Be16>(message.data() + end + 8);
-    const uint8_t* const data = message.data() + end + kRest;
-    at = end + kRest + bytes;
-    if (at > message.size()) return DnsReply::kMalformed;
-    if (type != static_cast<uint16_t>(DnsType::kAaaa) || klass != kInternet) continue;
-    const std::array<uint8_t, 16> address = zone.aaaa_of(question.number);
-    if (bytes != address.size()) return DnsReply::kMalformed;
-    // Exactly one, and that one.
-    if (found != DnsReply::kEmpty || std::memcmp(data, address.data(), bytes) != 0) {
-      return DnsReply::kWrongAddress;
+  const auto take = [&](uint16_t type, std::span<const uint8_t> data) {
+    if (type != static_cast<uint16_t>(DnsType::kAaaa)) return true;
+    if (data.size() != address.size()) {
+      found = DnsReply::kMalformed;
+      return false;
     }
-    found = DnsReply::kValid;
+    // Exactly one, and that one.
+    const bool is_it = std::memcmp(data.data(), address.data(), data.size()) == 0;
+    found = found == DnsReply::kEmpty && is_it ? DnsReply::kValid : DnsReply::kWrongAddress;
+    return found == DnsReply::kValid;
+  };
+  return each_answer(message, kDnsQueryBytes, take) ? found : DnsReply::kMalformed;
+}
+
+std::optional<DnsPlainQuestion> dns_plain_question_in(std::span<const uint8_t> message) {
+  if (message.size() < sizeof(DnsHeader)) return std::nullopt;
+  const auto header = read<DnsHeader>(message.data());
+  const size_t end = behind_name(message, sizeof(DnsHeader));
+  constexpr size_t kTypeAndClass = 4;
+  if (header.questions != 1 || end == 0 || end + kTypeAndClass > message.size() ||
+      message[end - 1] != 0 || read<Be16>(message.data() + end + 2) != kInternet) {
+    return std::nullopt;
   }
-  return found;
+  return DnsPlainQuestion{
+      header.id, header.flags, read<Be16>(message.data() + end),
+      message.subspan(sizeof(DnsHeader), end + kTypeAndClass - sizeof(DnsHeader))};
+}
+
+std::optional<std::span<const uint8_t>> dns_data_in(std::span<const uint8_t> message, size_t at,
+                                                    DnsType type, size_t bytes) {
+  std::optional<std::span<const uint8_t>> found;
+  const auto take = [&](uint16_t of, std::span<const uint8_t> data) {
+    if (of != static_cast<uint16_t>(type) || data.size() != bytes) return true;
+    found = data;
+    return false;
+  };
+  return each_answer(message, at, take) ? found : std::nullopt;
+}
+
+void write_dns_aaaa(uint8_t* out, const std::array<uint8_t, 16>& address) {
+  write_head(out, sizeof(DnsHeader), DnsType::kAaaa, address.size());
+  std::memcpy(out + sizeof(RecordHead), address.data(), address.size());
 }
 
 }  // namespace dutperf::net

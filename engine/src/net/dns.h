@@ -130,6 +130,24 @@ std::optional<DnsQuestion> dns_question_in(std::span<const uint8_t> message);
 // message's size. REQUIRES: `question` is its, and kDnsQueryBytes + kMostDnsAnswerBytes fit.
 size_t write_dns_answer(uint8_t* message, const DnsQuestion& question, const DnsZone& zone);
 
+// The one question of a message, of class IN, about whatever name: how a server reads it.
+struct DnsPlainQuestion {
+  uint16_t id;
+  uint16_t flags;
+  uint16_t type;
+  std::span<const uint8_t> text;  // name, type and class, as they stand behind the header
+};
+std::optional<DnsPlainQuestion> dns_plain_question_in(std::span<const uint8_t> message);
+
+// The data of the first answer of that type, class IN, if it has so many bytes; none: there is no
+// such answer. `at`: behind the question.
+std::optional<std::span<const uint8_t>> dns_data_in(std::span<const uint8_t> message, size_t at,
+                                                    DnsType type, size_t bytes);
+
+// An answer to the question of its message, which stands right before it.
+inline constexpr size_t kDnsAaaaRecordBytes = 12 + 16;
+void write_dns_aaaa(uint8_t* out, const std::array<uint8_t, 16>& address);
+
 // What a DNS64 server's answer is. REQUIRES: `question` is its, and that of `query`.
 enum class DnsReply : uint8_t {
   kValid,

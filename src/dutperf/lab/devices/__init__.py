@@ -9,6 +9,7 @@ from dutperf.config.campaign import LabKeys
 from dutperf.errors import InputError
 from dutperf.lab.devices.device import LabDevice
 from dutperf.lab.devices.known_answer import (
+    DNS64,
     EDGE_BOXES,
     GATEWAYS,
     KNOWN_ANSWER,
@@ -71,6 +72,7 @@ LABS: Mapping[str, LabDevice] = {
         SRV6_END,
         *GATEWAYS,
         *EDGE_BOXES,
+        DNS64,
         OVS_DPDK,
         OVS_DPDK_CT,
         UNBOUND_DNS64,

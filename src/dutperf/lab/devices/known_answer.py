@@ -22,7 +22,7 @@ stateful gateway (RFC 9693) with the private side on the left:
                                  198.19.0.1  2001:2:0:8000::1 == right  198.19.0.2 ...
 
 Its table has a million entries and refuses more; ``dutperf lab set`` with another
-``nat`` changes that.
+``nat`` changes that. ``known-answer-dns64`` is a DNS64 server (RFC 6147).
 """
 
 from __future__ import annotations
@@ -393,6 +393,15 @@ GATEWAYS = (
         _PREFIX_46,
         "2001:2:0:8000::c613:42",
     ),
+)
+
+
+DNS64 = replace(
+    KNOWN_ANSWER,
+    name="known-answer-dns64",
+    description="dutperf-refdut, a DNS64 server that does as told",
+    left=memif_side("left", None, LEFT_IPV6),
+    behaviour={"dns64": {"authority": "198.19.0.2", "prefix": _PREFIX_64}},
 )
 
 
