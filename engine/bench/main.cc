@@ -34,7 +34,7 @@
 #include <string>
 #include <vector>
 
-#include "connections.h"
+#include "both_ends.h"
 #include "dpdk/eal.h"
 #include "dpdk/error.h"
 #include "dpdk/floor.h"
@@ -340,6 +340,9 @@ void add_scaling(Json& result, const Arguments& arguments, const TscClock& clock
   dutperf::bench::Connections connections(clock);
   for (int round = 0; round < arguments.rounds; ++round) connections.round();
   result["connections"] = connections.result();
+  dutperf::bench::Queries queries(clock);
+  for (int round = 0; round < arguments.rounds; ++round) queries.round();
+  result["queries"] = queries.result();
 }
 
 // The device has the second CPU for itself: no worker of ours uses it by then.

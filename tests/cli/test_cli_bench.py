@@ -88,6 +88,11 @@ def test_json_has_the_floor_and_every_mode_in_cycles_per_frame() -> None:
     assert set(ends) == {"opened", "answered", "closed"}
     assert all(0 < end["per_s"] < 1e8 for end in ends.values())
     assert all(end["cycles_per_segment"] > 0 for end in ends.values())
+    queries = bench["queries"]
+    assert 0 < queries["per_s"] < queries["queries_per_s_by_a_core"] < 1e9
+    # What both take is one after the other.
+    both = queries["cycles_of_client"] + queries["cycles_of_authority"]
+    assert both == pytest.approx(queries["cycles_per_query"], rel=0.05)
     assert pacing["burst_p50_frames"] >= 1
     assert pacing["lag_p50_ns"] <= pacing["lag_p99_ns"] <= pacing["lag_max_ns"]
     assert 0 < pacing["rate_fps"] < one["send"]["fps"]
@@ -146,6 +151,11 @@ REPORT = {
     ],
     "there_and_back_cycles": None,
     "connections": {"closed": {"per_s": 2.6e6, "cycles_per_segment": 110.0}},
+    "queries": {
+        "per_s": 4.1e6,
+        "queries_per_s_by_a_core": 6.2e6,
+        "answers_per_s_by_a_core": 9.3e6,
+    },
     "pacing": {
         "rate_fps": 1e7,
         "burst_p50_frames": 1,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -184,7 +185,7 @@ def test_a_server_answers_from_its_cache_what_it_was_asked_before(
 
 
 def run_on_known_answer(
-    path: Path, behaviour: dict[str, object], **keys: object
+    path: Path, behaviour: Mapping[str, object], **keys: object
 ) -> tuple[CellResult, list[DnsResult]]:
     """What `dns64` finds at a server that does so, and its trials that count."""
     campaign = {

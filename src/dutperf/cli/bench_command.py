@@ -298,6 +298,7 @@ def _show(result: Result, *, as_json: bool) -> None:
         *_between_cpus(result),
         *_pacing(result["pacing"]),
         *_connections(result["connections"]),
+        _queries(result["queries"]),
         *_memif(result.get("memif")),
     ]
     for line in told:
@@ -420,6 +421,17 @@ def _connections(connections: Result) -> Iterator[str]:
         for name, each in connections.items()
     )
     yield f"TCP connections, both ends on one core, on rings: {', '.join(told)}"
+
+
+def _queries(queries: Result) -> str:
+    asked, answered = (
+        queries[f"{what}_per_s_by_a_core"] / 1e6 for what in ("queries", "answers")
+    )
+    return (
+        f"DNS queries, both ends on one core, on rings: {queries['per_s'] / 1e6:.1f} "
+        f"million a second; a core for each end: {asked:.1f} million asked, "
+        f"{answered:.1f} million answered"
+    )
 
 
 def _memif(memif: Result | None) -> Iterator[str]:
