@@ -6,12 +6,15 @@ import ipaddress
 from pathlib import Path
 
 import pytest
+from labstates import make_state
 
 from dutperf import lab
 from dutperf.config.flows import hosts
 from dutperf.config.sizes import default_versions
 from dutperf.config.testbed import Testbed
+from dutperf.errors import SetupError
 from dutperf.lab import topology
+from dutperf.lab.devices import device_of
 from dutperf.lab.devices.translators import MAX_HOSTS, tayga_siit
 from dutperf.model.frames import IpVersions
 from dutperf.model.hosts import AddressSet
@@ -172,3 +175,11 @@ def test_connections_go_by_default_through_what_the_gateway_translates(
 ) -> None:
     connections = Phase2Keys(connections=[100], phase1_rate=100)
     assert default_versions(lab.plan(name), connections) == [version]
+
+
+def test_a_lab_of_a_device_that_we_lack_is_named_with_what_to_do() -> None:
+    """One that a later version made, and left up."""
+    state = make_state(None).model_copy(update={"device": "hyper-router"})
+    with pytest.raises(SetupError, match="'hyper-router' is up") as told:
+        device_of(state)
+    assert "lab down --all" in told.value.hint

@@ -236,7 +236,7 @@ def test_a_server_that_remembers_answers_cached_names_alone(tmp_path: Path) -> N
         tmp_path,
         behaviour,
         cached_percent=60,
-        cached_names=200,
+        cached_names=1000,
         max_rate_fps=500,
         trial_duration_s=1,
     )

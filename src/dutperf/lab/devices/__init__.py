@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 
+from dutperf import __version__
 from dutperf.config.campaign import LabKeys
-from dutperf.errors import InputError
+from dutperf.errors import InputError, SetupError
 from dutperf.lab.devices.device import LabDevice
 from dutperf.lab.devices.known_answer import (
     DNS64,
@@ -85,7 +86,17 @@ LABS: Mapping[str, LabDevice] = {
 
 
 def device_of(state: LabState) -> LabDevice:
-    """That of the lab, where it is."""
+    """That of the lab, where it is.
+
+    Raises:
+        SetupError: a dutperf of another version made it, of a device that we lack.
+    """
+    if state.device not in LABS:
+        raise SetupError(
+            f"a lab of the device {state.device!r} is up, which this dutperf "
+            f"({__version__}) does not know",
+            "take it down: dutperf lab down --all",
+        )
     return LABS[state.device].at(state.name)
 
 
