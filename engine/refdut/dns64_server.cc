@@ -35,12 +35,6 @@ bool holds(const net::Datagram& datagram, const uint8_t* frame) {
   return net::finish(net::udp_sum(datagram.ip_version, ip, udp, bytes)) == 0;
 }
 
-net::DnsHeader header_of(std::span<const uint8_t> message) {
-  net::DnsHeader header;
-  std::memcpy(&header, message.data(), sizeof(header));
-  return header;
-}
-
 // A message of `question` alone, which stands in the frame already or is moved there.
 uint8_t* write_message(const Flow& flow, const net::DnsHeader& header,
                        std::span<const uint8_t> question, uint8_t* frame) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -179,7 +180,7 @@ def test_connections_go_by_default_through_what_the_gateway_translates(
 
 def test_a_lab_of_a_device_that_we_lack_is_named_with_what_to_do() -> None:
     """One that a later version made, and left up."""
-    state = make_state(None).model_copy(update={"device": "hyper-router"})
+    state = replace(make_state(None), device="hyper-router")
     with pytest.raises(SetupError, match="'hyper-router' is up") as told:
         device_of(state)
     assert "lab down --all" in told.value.hint

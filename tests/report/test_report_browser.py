@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 import re
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from burst_sample import bursts_and_a_group
 from connection_sample import RATES_PER_S, rate_results, stateful_results
 from hostile import NASTY, SHOWN, hostile_environment, hostile_results
 from playwright.sync_api import Browser, Page, expect
-from recovery_sample import outage_results, recovery_results
+from recovery_sample import outage_results, query_results, recovery_results
 from report_sample import (
     all_sizes,
     on_media,
@@ -109,6 +110,12 @@ def outage_report(written: Written) -> Path:
 
 
 @pytest.fixture(scope="module")
+def queries_report(written: Written) -> Path:
+    """A DNS64 server, by two shares."""
+    return written.of("queries", query_results())
+
+
+@pytest.fixture(scope="module")
 def whole_report(written: Written) -> Path:
     """Every procedure on one page."""
     return written.of("whole", whole_results())
@@ -140,6 +147,7 @@ PAGES = {
     "bursts_report": bursts_and_a_group,
     "recovery_report": recovery_results,
     "outage_report": outage_results,
+    "queries_report": query_results,
 }
 
 
@@ -203,7 +211,7 @@ OFTEN = ("report", "wide_report")
     ("name", "width"),
     [
         *((name, width) for name in OFTEN for width in WIDTHS),
-        *zip([n for n in PAGES if n not in OFTEN], 2 * WIDTHS, strict=True),
+        *zip([n for n in PAGES if n not in OFTEN], itertools.cycle(WIDTHS)),
         ("whole_report", 800),
     ],
 )

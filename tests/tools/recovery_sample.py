@@ -1,4 +1,4 @@
-"""Runs of loads over time on simulated devices that do what they are told."""
+"""Runs on simulated devices that do what they are told: over time, and of queries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from planning import Run, campaign, spec
 
 from dutperf.results import ResultsFile
-from dutperf.simulation.fake_engine import FakeEngine, absent
+from dutperf.simulation.fake_engine import FakeEngine, absent, step
 
 SECOND = 10**9
 LATE_NS = 30_000_000
@@ -50,3 +50,20 @@ def outage_results(*spans_ns: tuple[int, int], **keys: object) -> ResultsFile:
     engine = FakeEngine(lambda *_: 0, arrivals=absent(*spans))
     with tempfile.TemporaryDirectory() as directory:
         return Run(Path(directory) / "run", engine)(what)
+
+
+def query_results() -> ResultsFile:
+    """A DNS64 server at two shares of cached names, and of names with an AAAA."""
+    what = campaign(
+        spec(
+            procedure="dns64",
+            ip=[6],
+            aaaa_percent=[0, 50],
+            cached_percent=[0, 50],
+            cached_names=1000,
+            resolution="5%",
+            repeats=2,
+        )
+    )
+    with tempfile.TemporaryDirectory() as directory:
+        return Run(Path(directory) / "run", FakeEngine(step(9000)))(what)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
+from dutperf.api.frames import Loads, OpenFrames, own_addresses
 from dutperf.api.places import campaign_for, planned_testbeds, simulated, surroundings
 from dutperf.api.traffic import OF_FRAMES, Traffic
 from dutperf.catalogue import PROCEDURES
@@ -143,6 +144,43 @@ class Tester:
             hooks_of_trials=True,
         ) as stream:
             yield Traffic(stream, cell_with)
+
+    @contextlib.contextmanager
+    def frames(self, loads: Loads) -> Iterator[OpenFrames]:
+        """Ports ready for frames by their own headers, while the context is open.
+
+        For adapters: what is in a campaign's words is ``traffic``.
+
+        Args:
+            loads: templates whose senders the tester answers for; others of their
+                kind may be sent.
+
+        Raises:
+            InputError: the testbed has no address of an IP version.
+            SetupError: machine, lab, device or engine are not as needed.
+        """
+        versions = {t.ip_version for load in loads.values() for t in load.templates}
+        ip = min(versions, default=4)
+        campaign = self._campaign({"ip": ip, "direction": "both"})
+        (planned,) = planned_testbeds(campaign)
+        testbed = planned.testbed
+        hops = {
+            name: {
+                version: hop
+                for version in (4, 6)
+                if (hop := side.next_hop(version)) is not None
+            }
+            for name, side in testbed.sides.items()
+        }
+        with opened_stream(
+            _one_cell(campaign, testbed),
+            planned,
+            self._surroundings(),
+            on_event=_Heard(self._on_event).on_event,
+            hooks_of_trials=True,
+            own=own_addresses(loads),
+        ) as stream:
+            yield OpenFrames(stream, hops)
 
     def measure(
         self, procedure: str, *, preset: str | None = None, **keys: object

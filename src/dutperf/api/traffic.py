@@ -163,15 +163,10 @@ class Traffic:
             InputError: nothing can be sent so; nothing was.
             SetupError: device or engine are not as needed.
         """
-        _check_whole("rate_fps", rate_fps)
-        _check_whole("attempts", attempts)
+        check_whole("rate_fps", rate_fps)
+        check_whole("attempts", attempts)
         check_rate(rate_fps, self._stream.limit, "rate_fps")
-        if not _LEAST_S <= duration_s <= _MOST_S:
-            raise InputError(
-                f"duration_s: {duration_s} is no duration of a trial",
-                f"give {_LEAST_S} to {_MOST_S:,} seconds",
-                "duration_s",
-            )
+        check_duration(duration_s)
         ask = Ask(self._stream.cell, rate_fps, duration_s=duration_s, attempts=attempts)
         records = (self._stream.trials.run(ask) for _ in range(attempts))
         return Trial.of(attempted(records, _was_invalid)[-1])
@@ -228,7 +223,26 @@ def _found(
     )
 
 
-def _check_whole(name: str, value: object) -> None:
+def check_duration(duration_s: float, least_s: float = _LEAST_S) -> None:
+    """Refuse what no trial can last.
+
+    Raises:
+        InputError: it is that.
+    """
+    if not least_s <= duration_s <= _MOST_S:
+        raise InputError(
+            f"duration_s: {duration_s} is no duration of a trial",
+            f"give {least_s:g} to {_MOST_S:,} seconds",
+            "duration_s",
+        )
+
+
+def check_whole(name: str, value: object) -> None:
+    """Refuse what is no whole number of 1 or more, of the argument ``name``.
+
+    Raises:
+        InputError: it is that.
+    """
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise InputError(f"{name}: {value!r} is no whole number of 1 or more", "", name)
 

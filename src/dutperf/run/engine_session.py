@@ -258,16 +258,26 @@ def port_specs(
 
 
 def resolve_neighbours(
-    engine: TesterEngine, testbed: Testbed, cells: Sequence[Cell], notify: Notify
+    engine: TesterEngine,
+    testbed: Testbed,
+    cells: Sequence[Cell],
+    notify: Notify,
+    own: Mapping[Side, Sequence[AddressRange]] | None = None,
 ) -> None:
     """Answer for the tester's addresses in ``cells``; find the next hops they need.
 
-    Tells how long each next hop took to answer.
+    Tells how long each next hop took to answer. ``own``: for these addresses, too.
 
     Raises:
         SetupError: a next hop does not answer; names side, address and interface.
     """
-    found = engine.set_neighbours(neighbours(testbed, cells)).neighbours
+    asked = neighbours(testbed, cells)
+    more = own or {}
+    ports = [
+        each.model_copy(update={"own": [*each.own, *more.get(each.port, ())]})
+        for each in asked.ports
+    ]
+    found = engine.set_neighbours(NeighboursParams(ports=ports)).neighbours
     for neighbour in found:
         if neighbour.mac is None:
             raise _unresolved(testbed, neighbour, engine.port_status())

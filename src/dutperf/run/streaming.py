@@ -16,7 +16,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,8 @@ from dutperf.procedures.first_frames import is_tried_first, try_first_frames
 from dutperf.procedures.max_rate import MaxRate, check_links, max_rate
 from dutperf.procedures.stateful.phased import trials_of
 from dutperf.procedures.trials import Ask
+from dutperf.protocol.base import Side
+from dutperf.protocol.port_messages import AddressRange
 from dutperf.results.trial_record import TrialRecord
 from dutperf.run.engine_session import (
     aborting,
@@ -94,6 +96,7 @@ def opened_stream(
     on_event: OnEvent,
     rate_fps: int | None = None,
     hooks_of_trials: bool = False,
+    own: Mapping[Side, Sequence[AddressRange]] | None = None,
 ) -> Iterator[OpenStream]:
     """Open ``planned`` and send its first frames; the stream is open in the context.
 
@@ -104,6 +107,8 @@ def opened_stream(
         on_event: is told what happens, of each piece, too.
         rate_fps: the first rate; None: it is not known yet.
         hooks_of_trials: whether those run that the testbed has for them.
+        own: the tester answers for these addresses, too; frames of others than the
+            cell's will be sent, and none of the cell's before.
 
     Raises:
         InputError: found before the first frame was sent.
@@ -131,7 +136,7 @@ def opened_stream(
             notify(text)
         limit = max_rate(cell, ports.ports)
         check_rate(rate_fps or 1, limit, "--rate")
-        resolve_neighbours(engine, testbed, [cell], notify)
+        resolve_neighbours(engine, testbed, [cell], notify, own)
         if speaker:
             speaker.begin()
         runner = TrialRunner(
@@ -146,7 +151,7 @@ def opened_stream(
             speaker=speaker,
         )
         runner.prepare()
-        if is_tried_first(cell):
+        if own is None and is_tried_first(cell):
             for reason in try_first_frames(runner, cell, rate_fps or limit.rate_fps):
                 notify("; ".join(filter(None, (reason.message, reason.hint))))
         yield OpenStream(runner, cell, limit, engine.stop)
