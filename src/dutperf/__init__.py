@@ -12,6 +12,7 @@ def __getattr__(name: str) -> object:
     """A name of ``dutperf.api``, which is loaded for who asks for it."""
     if name.startswith("_") or not name[0].isupper():
         raise AttributeError(f"module 'dutperf' has no attribute {name!r}")
-    from dutperf import api  # noqa: PLC0415 - most programs need none of it
+    import importlib  # noqa: PLC0415 - most programs need none of it
 
-    return getattr(api, name)
+    found: object = getattr(importlib.import_module("dutperf.api"), name)
+    return found

@@ -6,13 +6,13 @@ import runpy
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Dot1Q, Ether
-from scapy.packet import Raw
+from scapy.packet import Packet, Raw
 
 from dutperf.adapters import stl
 from dutperf.adapters.stl import (
@@ -36,7 +36,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "python" / "stl_udp_both_ways
 FPS = 120_000
 
 
-def udp(size: int = 60, **ip: object) -> Ether:
+def udp(size: int = 60, **ip: Any) -> Packet:  # noqa: ANN401 - of IP
     """Of so many bytes without FCS."""
     head = (
         Ether() / IP(src="198.18.0.2", dst="198.19.0.2", **ip) / UDP(sport=1, dport=7)
@@ -229,6 +229,7 @@ def refusals() -> dict[str, tuple[Any, str]]:
         "cut": (lambda: stream(b"12345"), "ends before"),
         "object": (lambda: stream(object()), "Scapy's or bytes"),
         "none": (STLStream, "without a packet"),
+        "ecn": (lambda: stream(udp(tos=1)), "ECN"),
         "next": (lambda: stream(next="other"), r"next='other'"),
         "isg": (lambda: STLTXCont(pps=1, percentage=2), "one rate"),
         "burst": (lambda: STLTXSingleBurst(total_pkts=0), "total_pkts=0"),
@@ -251,7 +252,10 @@ def test_what_cannot_be_done_exactly_is_named(what: str) -> None:
         ([STLVmFlowVar("x"), STLVmWrFlowVar("x", "IPv6.src")], "another IP version"),
         ([STLVmFlowVar("x"), STLVmWrFlowVar("x", "UDP.sport")], "more than it has"),
         ([STLVmFlowVar("x", step=2), STLVmWrFlowVar("x", "IP.src")], "a step"),
-        ([STLVmFlowVar("x", op="sub"), STLVmWrFlowVar("x", "IP.src")], "'sub'"),
+        (
+            [STLVmFlowVar("x", op=cast("Any", "sub")), STLVmWrFlowVar("x", "IP.src")],
+            "'sub'",
+        ),
         (
             [STLVmFlowVar("x", max_value=256, size=1), STLVmWrFlowVar("x", "IP.src")],
             "256",

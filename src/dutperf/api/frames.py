@@ -103,11 +103,13 @@ def _parsed(frame: bytes, where: str) -> FrameTemplate:
             raise _cannot(
                 where, "has IPv4 options or is a piece", "send a whole, plain packet"
             )
+        _check_ecn(where, tos & 3)
         source, destination = ip[12:16], ip[16:20]
         keys = {"ttl": ttl, "dscp": tos >> 2, "df": bool(flags & _DF)}
     else:
         word, length, protocol, ttl = struct.unpack_from("!IHBB", ip)
         length += headers
+        _check_ecn(where, word >> 20 & 3)
         source, destination = ip[8:24], ip[24:40]
         keys = {
             "ttl": ttl,
@@ -139,6 +141,11 @@ def _parsed(frame: bytes, where: str) -> FrameTemplate:
         dst_mac=frame[:6].hex(":"),
         **keys,
     )
+
+
+def _check_ecn(where: str, bits: int) -> None:
+    if bits:
+        raise _cannot(where, f"has the ECN bits {bits:02b}", "frames are sent with 00")
 
 
 @dataclass(frozen=True)

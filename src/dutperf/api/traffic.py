@@ -7,7 +7,7 @@ its own time and little more. Nothing is stored.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dutperf.errors import InputError
@@ -192,7 +192,7 @@ class Traffic:
         cell, limit = self._cell_with(keys), self._stream.limit
         highest_fps = cell.spec_of(RateSearchKeys).max_rate_fps or limit.rate_fps
         check_rate(highest_fps, limit, "max_rate_fps")
-        check_range(cell, limit)
+        check_range(cell, replace(limit, rate_fps=highest_fps))
         trials = SearchTrials(self._stream.trials, cell, repeat=1)
         search = strategy_of(cell, highest_fps)
         try:

@@ -26,6 +26,7 @@ from dutperf.api.traffic import Trial
 from dutperf.errors import DutperfError, SetupError
 from dutperf.protocol.base import DirectionName
 from dutperf.protocol.result_messages import StreamResult
+from dutperf.protocol.stream_messages import MAX_FRAMES
 
 STLError = DutperfError
 """Of all that goes wrong; it has ``message`` and ``hint``."""
@@ -33,6 +34,7 @@ STLError = DutperfError
 _WAYS: dict[int, DirectionName] = {0: "forward", 1: "reverse"}
 _PORTS = tuple(_WAYS)
 _UNTIL_STOPPED_S = 86_400
+_MOST_FRAMES = MAX_FRAMES // 2
 _FCS, _GAP = 4, 20
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 _MULT = re.compile(r"([0-9.]+)(?:(k|m|g)?(pps|bpsl1|bpsl2|bps)|(%))?", re.IGNORECASE)
@@ -370,7 +372,9 @@ def _lasts_s(
         for port, of in of_ports.items()
     }
     if not any(count for counts in bursts.values() for count in counts):
-        return duration if duration > 0 else _UNTIL_STOPPED_S
+        most_fps = max(load.rate_fps for load in loads.values())
+        longest_s = min(_UNTIL_STOPPED_S, _MOST_FRAMES / most_fps)
+        return duration if duration > 0 else longest_s
     times = set()
     for port, counts in bursts.items():
         if len(counts) > 1 or counts[0] is None:
