@@ -125,7 +125,7 @@ Dns64Server::Verdict Dns64Server::take_query(const net::Datagram& datagram, cons
   const auto question = net::dns_plain_question_in(message);
   const bool asks = question && holds(datagram, frame) &&
                     (question->flags & (net::kDnsResponse | net::kDnsOpcode)) == 0 &&
-                    question->type == kAaaa;
+                    (question->type == kAaaa || question->type == kA);
   if (!asks) {
     ++counts_.not_understood;
     return Verdict::kDrop;
@@ -135,6 +135,7 @@ Dns64Server::Verdict Dns64Server::take_query(const net::Datagram& datagram, cons
   asker.server = flow.destination;
   asker.id = question->id;
   asker.version = static_cast<uint8_t>(flow.version);
+  asker.wants = net::DnsType{question->type};
   asker.waits = true;
   if (counts_.queries % settings_.refuse_every == 0) {
     ++counts_.refused;
@@ -156,8 +157,8 @@ Dns64Server::Verdict Dns64Server::take_query(const net::Datagram& datagram, cons
   next_ = (next_ + 1) % kSlots;
   counts_.forgotten += askers_[slot].waits;
   askers_[slot] = asker;
-  ++counts_.asked_aaaa;
-  return ask(askers_[slot], slot, kAaaa, question->text, frame);
+  ++(question->type == kA ? counts_.asked_a : counts_.asked_aaaa);
+  return ask(askers_[slot], slot, question->type, question->text, frame);
 }
 
 Dns64Server::Verdict Dns64Server::take_answer(const net::Datagram& datagram, const Flow& flow,
@@ -177,19 +178,20 @@ Dns64Server::Verdict Dns64Server::take_answer(const net::Datagram& datagram, con
   }
   Asker& asker = askers_[slot];
   const size_t behind = sizeof(net::DnsHeader) + question->text.size();
+  const bool wants_a = asker.wants == net::DnsType::kA;
+  const auto data = asker.asked_a ? net::dns_data_in(message, behind, net::DnsType::kA, 4)
+                                  : net::dns_data_in(message, behind, net::DnsType::kAaaa, 16);
   std::optional<Address> address;
-  if (asker.asked_a) {
-    if (const auto data = net::dns_data_in(message, behind, net::DnsType::kA, 4)) {
-      ++counts_.synthesised;
-      address.emplace();
-      std::copy(settings_.prefix.begin(), settings_.prefix.end(), address->begin());
-      std::copy(data->begin(), data->end(), address->begin() + 12);
-    }
-  } else if (const auto data = net::dns_data_in(message, behind, net::DnsType::kAaaa, 16)) {
-    ++counts_.own;
+  if (data && asker.asked_a && !wants_a) {
+    ++counts_.synthesised;
     address.emplace();
-    std::copy(data->begin(), data->end(), address->begin());
-  } else {
+    std::copy(settings_.prefix.begin(), settings_.prefix.end(), address->bytes.begin());
+    std::copy(data->begin(), data->end(), address->bytes.begin() + 12);
+  } else if (data) {
+    ++counts_.own;
+    address.emplace().size = static_cast<uint8_t>(data->size());
+    std::copy(data->begin(), data->end(), address->bytes.begin());
+  } else if (!asker.asked_a) {
     asker.asked_a = true;
     ++counts_.asked_a;
     ask(asker, slot, kA, question->text, frame);
@@ -199,7 +201,7 @@ Dns64Server::Verdict Dns64Server::take_answer(const net::Datagram& datagram, con
   asker.waits = false;
   const Verdict verdict = reply(asker, 0, told(address), question->text, frame, room);
   if (settings_.caches && address && verdict != Verdict::kDrop) {
-    // As it is asked for: what is in the frame by now has the question with the type AAAA.
+    // As it is asked for: what is in the frame by now has the question with its type.
     const uint8_t* const text = frame + kAtIp + net::ip_header_bytes(asker.version) +
                                 sizeof(net::UdpHeader) + sizeof(net::DnsHeader);
     cache_.emplace(std::string(reinterpret_cast<const char*>(text), question->text.size()),
@@ -240,7 +242,8 @@ Dns64Server::Verdict Dns64Server::reply(const Asker& asker, uint16_t rcode,
   flow.destination = asker.client;
   const size_t question_bytes = question.size();
   const size_t message_bytes =
-      sizeof(net::DnsHeader) + question_bytes + (address ? net::kDnsAaaaRecordBytes : 0);
+      sizeof(net::DnsHeader) + question_bytes +
+      (address ? net::dns_record_bytes(address->size) : 0);
   flow.ip_bytes = net::ip_header_bytes(flow.version) + sizeof(net::UdpHeader) + message_bytes;
   if (kAtIp + flow.ip_bytes > room) {
     ++counts_.no_room;
@@ -254,9 +257,10 @@ Dns64Server::Verdict Dns64Server::reply(const Asker& asker, uint16_t rcode,
   header.answers = static_cast<uint16_t>(address ? 1 : 0);
   header.authorities = header.additionals = uint16_t{0};
   uint8_t* const message = write_message(flow, header, question, frame);
-  set_type(message, question_bytes, kAaaa);
+  set_type(message, question_bytes, static_cast<uint16_t>(asker.wants));
   if (address) {
-    net::write_dns_aaaa(message + sizeof(net::DnsHeader) + question_bytes, *address);
+    uint8_t* const record = message + sizeof(net::DnsHeader) + question_bytes;
+    net::write_dns_record(record, asker.wants, address->data());
   }
   write_headers(flow, kHops, frame + kAtIp);
   bytes_ = std::max(kAtIp + flow.ip_bytes, net::kMinFrameBytes);
@@ -267,7 +271,7 @@ std::optional<Dns64Server::Address> Dns64Server::told(std::optional<Address> add
   ++answers_;
   if (address && answers_ % settings_.wrong_every == 0) {
     ++counts_.wrong;
-    address->back() ^= 1;
+    address->bytes[address->size - 1U] ^= 1;
   }
   if (answers_ % settings_.empty_every == 0) address.reset();
   counts_.empty += !address;

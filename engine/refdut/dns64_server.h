@@ -3,6 +3,7 @@
 //
 //   query for an AAAA ──> authority, AAAA? ──> there is one: it is the answer
 //                                        └──> there is none: authority, A? ──> an AAAA made of it
+//   query for an A ─────> authority, A? ─────> it is the answer
 //
 // A query is one buffer all the way: what leaves is written over what came in.
 #pragma once
@@ -17,6 +18,7 @@
 
 #include "behaviour.h"
 #include "net/address.h"
+#include "net/dns.h"
 #include "net/udp.h"
 #include "translation.h"
 
@@ -62,17 +64,18 @@ class Dns64Server {
     Endpoint server;  // whom it asked
     uint16_t id = 0;
     uint8_t version = 6;
+    net::DnsType wants = net::DnsType::kAaaa;
     bool waits = false;
     bool asked_a = false;
   };
   struct Counts {
     uint64_t queries = 0;
-    uint64_t not_understood = 0;  // no question for an AAAA, or damaged
+    uint64_t not_understood = 0;  // no question for an AAAA or A, or damaged
     uint64_t refused = 0;
     uint64_t from_cache = 0;
     uint64_t asked_aaaa = 0;
     uint64_t asked_a = 0;
-    uint64_t own = 0;          // answered by an AAAA of the name's own
+    uint64_t own = 0;          // answered by a record of the name's own
     uint64_t synthesised = 0;  // by one that was made
     uint64_t wrong = 0;        // of all these by another address than that
     uint64_t empty = 0;
@@ -80,7 +83,12 @@ class Dns64Server {
     uint64_t forgotten = 0;  // who waited when their slot was taken
     uint64_t no_room = 0;
   };
-  using Address = std::array<uint8_t, 16>;
+  struct Address {
+    std::array<uint8_t, 16> bytes{};
+    uint8_t size = 16;
+
+    std::span<const uint8_t> data() const { return {bytes.data(), size}; }
+  };
 
   Verdict take_query(const net::Datagram& datagram, const Flow& flow, uint8_t* frame, size_t room);
   Verdict take_answer(const net::Datagram& datagram, const Flow& flow, uint8_t* frame, size_t room);

@@ -185,6 +185,25 @@ TEST_F(TheServer, RemembersWhereItIsToldTo) {
   EXPECT_EQ(asked, 2);
 }
 
+TEST_F(TheServer, AnswersAQueryForAnAByIt) {
+  configure();
+  Bytes asked = query(4);
+  asked[net::kDnsQueryBytes - 3] = 1;
+  const auto onward = leaving(1, 0, datagram(0, kQuery, asked));
+  ASSERT_EQ(onward.size(), 1U);
+  const auto back = leaving(0, 1, answer(onward[0]));
+  ASSERT_EQ(back.size(), 1U);
+  net::DnsZone zone = kZone;
+  zone.record = net::DnsType::kA;
+  const Bytes message = message_in(back[0]);
+  const auto question = net::dns_question_in(message);
+  ASSERT_TRUE(question);
+  EXPECT_EQ(net::dns_reply(message, *question, 4, zone), net::DnsReply::kValid);
+  EXPECT_EQ(count("asked_a"), 1U);
+  EXPECT_EQ(count("asked_aaaa"), 0U);
+  EXPECT_EQ(count("own"), 1U);
+}
+
 TEST_F(TheServer, LeavesAloneWhatIsNotForIt) {
   configure();
   EXPECT_EQ(leaving(1, 0, datagram(0, {"2001:2::2", 4000, "2001:2::1", 54}, query(1))).size(), 1U);
@@ -218,8 +237,8 @@ TEST_F(TheServer, TakesNoAnswerThatNobodyAskedFor) {
 
 TEST_F(TheServer, DoesNotUnderstandWhatIsNoQueryForAnAaaa) {
   configure();
-  Bytes a = query(1);
-  a[net::kDnsQueryBytes - 3] = 1;
+  Bytes text = query(1);
+  text[net::kDnsQueryBytes - 3] = 16;
   Bytes response = query(1);
   response[2] |= 0x80;
   Bytes two = query(1);
@@ -227,7 +246,7 @@ TEST_F(TheServer, DoesNotUnderstandWhatIsNoQueryForAnAaaa) {
   Bytes endless = query(1);
   endless[sizeof(net::DnsHeader)] = 0x3f;
   const Bytes none(3);
-  for (const Bytes& message : {a, response, two, endless, none}) {
+  for (const Bytes& message : {text, response, two, endless, none}) {
     EXPECT_TRUE(leaving(1, 0, datagram(0, kQuery, message)).empty());
   }
   EXPECT_EQ(count("not_understood"), 5U);

@@ -216,6 +216,45 @@ def run_on_known_answer(
 KNOWN = {"authority": "198.19.0.2"}
 
 
+@pytest.mark.parametrize("ip", [4, 6])
+def test_of_an_a_the_tester_knows_each_answer(tmp_path: Path, ip: IpVersion) -> None:
+    request = queries(ip)
+    assert request.dns
+    asked = request.dns.model_copy(update={"record": "a"})
+    with running_engine(tmp_path) as engine:
+        open_rings(engine)
+        result = engine.measure(request.model_copy(update={"dns": asked}))
+    assert result.verdict.kind == "pass", result.verdict
+    told = of(result)
+    assert (told.replies.valid, told.asked_a.names) == (500, 500)
+    assert told.asked_aaaa.names == 0
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize(("ip", "record"), [("4", "A"), ("6", "AAAA")])
+def test_a_resolver_is_asked_for_what_it_is_to_answer(
+    tmp_path: Path, ip: str, record: str
+) -> None:
+    if shutil.which("unbound") is None:
+        pytest.skip("needs unbound")
+    try:
+        done = dutperf(
+            *("dns", "--lab", "unbound", "--ip", ip, "--record", record),
+            *("--max-rate", "500", "--trial-duration", "1", "--settle-wait", "0.1"),
+            *("--restabilise-wait", "0", "--output", str(tmp_path / "run")),
+        )
+    finally:
+        lab.down(all_=True)
+    assert done.returncode == 0, done.stderr
+    (cell,) = load_results(tmp_path / "run").cells
+    assert (cell.median, cell.unit, cell.bound) == (500, "queries/s", "lower")
+    last = load_journal(tmp_path / "run").records[-1]
+    told = of(last.result)
+    asked = {"A": told.asked_a.names, "AAAA": told.asked_aaaa.names}
+    assert asked.pop(record) == 500
+    assert list(asked.values()) == [0]
+
+
 @pytest.mark.lab
 def test_what_a_server_answers_wrongly_is_told_by_kind(tmp_path: Path) -> None:
     """Each count is the one that the server was told, though it fails each trial."""

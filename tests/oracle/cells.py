@@ -45,7 +45,13 @@ def _by_procedure(source: Source) -> Json:
     if not asked and procedure not in _ON_CONNECTIONS:
         return _UNMEASURED
     match procedure:
-        case "throughput" | "multicast-throughput" | "dns64" | "tcp-connection-rate":
+        case (
+            "throughput"
+            | "multicast-throughput"
+            | "dns64"
+            | "dns"
+            | "tcp-connection-rate"
+        ):
             return _throughput(source, asked)
         case "frame-loss":
             return _frame_loss(source, asked)
@@ -100,6 +106,7 @@ _NOT_ALWAYS_DERIVED = {
     "throughput": ("damage",),
     "multicast-throughput": ("damage",),
     "dns64": ("damage",),
+    "dns": ("damage",),
     "tcp-connection-rate": ("damage",),
     "connection-rate": ("eviction",),
     "table-capacity": ("eviction",),

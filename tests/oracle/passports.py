@@ -20,6 +20,7 @@ _OF_RATES = (
     "multicast-throughput",
     "tcp-connection-rate",
     "dns64",
+    "dns",
     "connection-rate",
 )
 _VERSIONS: Mapping[str, tuple[int, int]] = {

@@ -15,6 +15,7 @@ _MORE_IS_BETTER = (
     "multicast-throughput",
     "tcp-connection-rate",
     "dns64",
+    "dns",
     "back-to-back",
 )
 _AVERAGED = ("back-to-back", "system-recovery", "outage")
@@ -155,7 +156,13 @@ def _ratio(new: float, old: float) -> float:
 def _rate(cell: Json, told: Json, trials: Sequence[Json]) -> Json:
     """Of a throughput itself; of a loss that of the highest load; else as sent."""
     match cell["procedure"]:
-        case "throughput" | "multicast-throughput" | "dns64" | "tcp-connection-rate":
+        case (
+            "throughput"
+            | "multicast-throughput"
+            | "dns64"
+            | "dns"
+            | "tcp-connection-rate"
+        ):
             return {"rate_fps": told["median"]}
         case "frame-loss":
             loads = [point.get("load_fps") for point in told["points"]]

@@ -145,3 +145,35 @@ def test_verify_holds_the_authoritys_count_against_the_shares(tmp_path: Path) ->
     passed["result"]["dns"]["asked_a"]["answered"] += 1
     (found,) = check_trials(trials)
     assert found.endswith("it passed, and the authority was asked for cached names")
+
+
+def test_a_plain_resolver_is_asked_for_an_a(tmp_path: Path) -> None:
+    keys = {"procedure": "dns", "resolution": "5%", "trial_duration_s": 1}
+    results = Run(tmp_path / "run", FakeEngine(step(9000)))(campaign(spec(**keys)))
+    (cell,) = results.cells
+    assert (cell.id, cell.unit) == ("dns-ip4-90-forward", "queries/s")
+    trials = [r for r in results.trials if r.role == "trial"]
+    for record in trials:
+        assert record.request.dns
+        assert record.request.dns.record == "a"
+        (stream,) = record.request.directions[0].streams
+        assert (stream.ip_version, stream.dst_port, stream.frame_sizes) == (4, 53, [90])
+    assert not list(check_trials([r.model_dump(mode="json") for r in results.trials]))
+
+
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"ip": ["6-4"]}, "a resolver is asked by 4 or 6"),
+        ({"record": "MX"}, "record"),
+        ({"aaaa_percent": 5}, "aaaa_percent"),
+        ({"server": "2001:2::1"}, "is no IPv4 address, which clients have"),
+    ],
+)
+def test_what_a_resolver_cannot_be_asked_is_refused(
+    keys: dict[str, object], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=said):
+        Run(tmp_path / "run", FakeEngine(step(9000)))(
+            campaign(spec(procedure="dns", **keys))
+        )

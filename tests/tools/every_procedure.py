@@ -144,6 +144,16 @@ CASES = {
         },
         dut=step(9000),
     ),
+    "dns": Case(
+        {
+            "procedure": "dns",
+            "resolution": "5%",
+            "ip": [6],
+            "cached_percent": 40,
+            "cached_names": 1000,
+        },
+        dut=step(9000),
+    ),
     "tcp": Case(
         {"procedure": "tcp-connection-rate", "resolution": "5%", "repeats": 2},
         dut=step(9000),

@@ -53,17 +53,11 @@ def outage_results(*spans_ns: tuple[int, int], **keys: object) -> ResultsFile:
 
 
 def query_results() -> ResultsFile:
-    """A DNS64 server at two shares of cached names, and of names with an AAAA."""
+    """A DNS64 server at two shares of cached names and of AAAA; and as a resolver."""
+    keys = {"ip": [6], "resolution": "5%", "repeats": 2}
+    shares = {"aaaa_percent": [0, 50], "cached_percent": [0, 50], "cached_names": 1000}
     what = campaign(
-        spec(
-            procedure="dns64",
-            ip=[6],
-            aaaa_percent=[0, 50],
-            cached_percent=[0, 50],
-            cached_names=1000,
-            resolution="5%",
-            repeats=2,
-        )
+        spec(procedure="dns64", **keys, **shares), spec(procedure="dns", **keys)
     )
     with tempfile.TemporaryDirectory() as directory:
         return Run(Path(directory) / "run", FakeEngine(step(9000)))(what)

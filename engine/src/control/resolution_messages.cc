@@ -18,6 +18,9 @@ Json to_json(const dataplane::ResolutionReport::Asked& asked) {
           {"answered", asked.answered}};
 }
 
+constexpr control::NamesOf<net::DnsType, 2> kRecords = {
+    {{"aaaa", net::DnsType::kAaaa}, {"a", net::DnsType::kA}}};
+
 net::DnsCached parse_cached(ObjectReader& dns, uint16_t trial) {
   if (!dns.has("cached") || dns.at("cached").is_null()) return {};
   ObjectReader reader(dns.at("cached"), dns.path("cached"));
@@ -45,6 +48,7 @@ std::optional<dataplane::ResolutionSpec> parse_resolution(ObjectReader& trial) {
     reader.refuse("prefix", "must be an IPv6 address whose last 32 bits are 0");
   }
   std::copy_n(prefix->bytes.begin(), spec.zone.prefix.size(), spec.zone.prefix.begin());
+  spec.zone.record = reader.name_or("record", "aaaa", kRecords);
   spec.fills = reader.flag_or("fills", false);
   spec.zone.cached = parse_cached(reader, spec.zone.trial);
   if (spec.fills && spec.zone.cached.percent > 0) reader.refuse("cached", "does not go with fills");
@@ -93,7 +97,9 @@ measure::ResolutionFacts facts_of(const dataplane::ResolutionSpec& spec,
     return result.client.replies[static_cast<size_t>(kind)];
   };
   const dataplane::ResolutionReport& authority = result.authority;
-  const uint64_t explained = authority.aaaa.names + result.client.valid_cached;
+  const bool is_a = spec.zone.record == net::DnsType::kA;
+  const uint64_t explained =
+      (is_a ? authority.a : authority.aaaa).names + result.client.valid_cached;
   return {.not_sent = result.authority.not_sent,
           .refused = replies(net::DnsReply::kRefused),
           .wrong = replies(net::DnsReply::kTruncated) + replies(net::DnsReply::kEmpty) +

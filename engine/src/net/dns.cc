@@ -121,7 +121,7 @@ bool each_answer(std::span<const uint8_t> message, size_t at, Take take) {
 
 }  // namespace
 
-void write_dns_query(uint8_t* out, const DnsName& asked) {
+void write_dns_query(uint8_t* out, const DnsName& asked, DnsType asked_type) {
   DnsHeader header{};
   header.id = asked.id;
   header.flags = kRecursionDesired;
@@ -134,7 +134,7 @@ void write_dns_query(uint8_t* out, const DnsName& asked) {
   const uint64_t number_text = digits::text_of(asked.number);
   std::memcpy(name + 1, reinterpret_cast<const uint8_t*>(&trial_text) + 4, 4);
   std::memcpy(name + 6, &number_text, sizeof(number_text));
-  const Be16 type = static_cast<uint16_t>(DnsType::kAaaa);
+  const Be16 type = static_cast<uint16_t>(asked_type);
   const Be16 klass = kInternet;
   std::memcpy(name + kDnsNameBytes, &type, sizeof(type));
   std::memcpy(name + kDnsNameBytes + 2, &klass, sizeof(klass));
@@ -203,15 +203,21 @@ DnsReply dns_reply(std::span<const uint8_t> message, const DnsQuestion& question
                    const DnsZone& zone) {
   const bool is_one = (question.flags & kDnsResponse) != 0 && (question.flags & kDnsOpcode) == 0 &&
                       question.id == zone.asked_by(query).id &&
-                      question.type == static_cast<uint16_t>(DnsType::kAaaa);
+                      question.type == static_cast<uint16_t>(zone.record);
   if (!is_one) return DnsReply::kMalformed;
   if ((question.flags & kDnsTruncated) != 0) return DnsReply::kTruncated;
   if ((question.flags & kDnsRcode) != 0) return DnsReply::kRefused;
-  const std::array<uint8_t, 16> address = zone.aaaa_of(question.number);
+  std::array<uint8_t, 16> address = zone.aaaa_of(question.number);
+  const bool is_a = zone.record == DnsType::kA;
+  if (is_a) {
+    const Be32 own = DnsZone::a_of(question.number);
+    std::memcpy(address.data(), &own, sizeof(own));
+  }
+  const size_t bytes = is_a ? sizeof(uint32_t) : address.size();
   DnsReply found = DnsReply::kEmpty;
   const auto take = [&](uint16_t type, std::span<const uint8_t> data) {
-    if (type != static_cast<uint16_t>(DnsType::kAaaa)) return true;
-    if (data.size() != address.size()) {
+    if (type != static_cast<uint16_t>(zone.record)) return true;
+    if (data.size() != bytes) {
       found = DnsReply::kMalformed;
       return false;
     }
@@ -248,9 +254,9 @@ std::optional<std::span<const uint8_t>> dns_data_in(std::span<const uint8_t> mes
   return each_answer(message, at, take) ? found : std::nullopt;
 }
 
-void write_dns_aaaa(uint8_t* out, const std::array<uint8_t, 16>& address) {
-  write_head(out, sizeof(DnsHeader), DnsType::kAaaa, address.size());
-  std::memcpy(out + sizeof(RecordHead), address.data(), address.size());
+void write_dns_record(uint8_t* out, DnsType type, std::span<const uint8_t> data) {
+  write_head(out, sizeof(DnsHeader), type, data.size());
+  std::memcpy(out + sizeof(RecordHead), data.data(), data.size());
 }
 
 }  // namespace dutperf::net

@@ -76,6 +76,7 @@ struct DnsZone {
   uint32_t aaaa_percent = 0;         // of each hundred names, in the order of their numbers
   std::array<uint8_t, 12> prefix{};  // /96, which a DNS64 server puts before an A (RFC 6052)
   DnsCached cached;
+  DnsType record = DnsType::kAaaa;  // what queries ask for; or an A, which each name has
 
   bool operator==(const DnsZone&) const = default;
 
@@ -114,8 +115,8 @@ struct DnsZone {
   std::array<uint8_t, 16> aaaa_of(uint32_t number) const;
 };
 
-// For the AAAA of a name; recursion is desired (RFC 1035 4.1.1).
-void write_dns_query(uint8_t* out, const DnsName& name);
+// For the AAAA of a name, or its A; recursion is desired (RFC 1035 4.1.1).
+void write_dns_query(uint8_t* out, const DnsName& name, DnsType type = DnsType::kAaaa);
 
 inline constexpr uint16_t kDnsResponse = 0x8000;
 inline constexpr uint16_t kDnsAuthoritative = 0x0400;
@@ -145,16 +146,16 @@ std::optional<std::span<const uint8_t>> dns_data_in(std::span<const uint8_t> mes
                                                     DnsType type, size_t bytes);
 
 // An answer to the question of its message, which stands right before it.
-inline constexpr size_t kDnsAaaaRecordBytes = 12 + 16;
-void write_dns_aaaa(uint8_t* out, const std::array<uint8_t, 16>& address);
+constexpr size_t dns_record_bytes(size_t data_bytes) { return 12 + data_bytes; }
+void write_dns_record(uint8_t* out, DnsType type, std::span<const uint8_t> data);
 
-// What a DNS64 server's answer is. REQUIRES: `question` is its, and that of `query`.
+// What a server's answer is. REQUIRES: `question` is its, and that of `query`.
 enum class DnsReply : uint8_t {
   kValid,
   kRefused,       // by its response code
   kTruncated,     // as its flags say
-  kEmpty,         // no AAAA
-  kWrongAddress,  // another AAAA than the name's
+  kEmpty,         // no AAAA, or A
+  kWrongAddress,  // another than the name's
   kMalformed,     // no such answer to such a question, or its records are not whole
 };
 inline constexpr size_t kDnsReplies = 6;

@@ -156,6 +156,20 @@ TEST(DnsReply, OfACachedNameHasTheIdOfItsTime) {
   EXPECT_EQ(zone.query_of(*question), 607U);
 }
 
+TEST(DnsReply, OfAnAIsValidByTheNamesOwnAlone) {
+  DnsZone zone = kZone;
+  zone.record = DnsType::kA;
+  EXPECT_EQ(reply(answer(7, 1), zone), DnsReply::kValid);
+  EXPECT_EQ(reply(answer(7, 1)), DnsReply::kMalformed);
+  EXPECT_EQ(reply(answer(4, 28), zone), DnsReply::kMalformed);
+  Bytes wrong = answer(7, 1);
+  wrong.back() ^= 1;
+  EXPECT_EQ(reply(wrong, zone), DnsReply::kWrongAddress);
+  Bytes none = query(7, 1);
+  none[2] = 0x81;
+  EXPECT_EQ(reply(none, zone), DnsReply::kEmpty);
+}
+
 TEST(DnsAnswer, IsOneRecordOrTheZones) {
   for (uint32_t number = 0; number < 100; ++number) {
     const Bytes a = answer(number, 1);

@@ -112,7 +112,8 @@ FrameTemplate::FrameTemplate(const FrameLayout& layout, const TagIdentity& tag)
   }
   write_udp(layout);
   if (layout.query) {
-    write_dns_query(frame + udp_offset_ + sizeof(UdpHeader), {layout.query->trial, 0, 0});
+    write_dns_query(frame + udp_offset_ + sizeof(UdpHeader), {layout.query->trial, 0, 0},
+                    layout.query->record);
   } else {
     write_tagged(udp_offset_ + sizeof(UdpHeader), tag);
   }

@@ -165,6 +165,7 @@ FLAGS: dict[str, Flag] = {
     "cached_percent": Flag("--cached", list[str], "PERCENT", _wholes),
     "cached_names": Flag("--cached-names", str, "N", _whole),
     "prefix": Flag("--prefix", str, "PREFIX"),
+    "record": Flag("--record", str, "A|AAAA"),
     "server": Flag("--server", str, "ADDRESS"),
     "until": Flag("--until", ConnectionEnd, "STEP"),
     "object_bytes": Flag("--object-bytes", str, "N", _whole),

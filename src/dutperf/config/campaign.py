@@ -25,7 +25,7 @@ from dutperf.model.fields import (
     written_number,
 )
 from dutperf.model.loads import parse_rate_per_flow
-from dutperf.model.rate_specs import Dns64Spec, RateSearchKeys
+from dutperf.model.rate_specs import QueryKeys, RateSearchKeys
 from dutperf.model.requirements import Requirement, requirement
 from dutperf.model.specs import (
     SPECS,
@@ -224,7 +224,7 @@ def _quick(spec: type[ProcedureSpec], procedure: Mapping[str, Any]) -> dict[str,
     }
     if issubclass(spec, LatencySpec):
         found |= {"tags": _tags(procedure), "first_tag_s": 0.2}
-    if issubclass(spec, Dns64Spec):
+    if issubclass(spec, QueryKeys):
         found |= {"trial_duration_s": _QUICK_QUERIES_S}
     if issubclass(spec, OutageSpec):
         found |= {"trial_duration_s": 20.0, "trigger_after_s": 1.0}

@@ -48,7 +48,7 @@ from dutperf.model.fields import (
 )
 from dutperf.model.frames import IpVersions
 from dutperf.model.procedure_keys import Direction, StreamKeys, Sweep
-from dutperf.model.rate_specs import Dns64Spec, FrameLossSpec, RateSearchKeys
+from dutperf.model.rate_specs import FrameLossSpec, QueryKeys, RateSearchKeys
 from dutperf.model.specs import (
     OVERLOAD_PERCENT,
     CapacitySearchKeys,
@@ -397,7 +397,7 @@ def _matrix(spec: ProcedureSpec, testbed: Testbed) -> Iterator[_Choice]:
 
 
 def _shares(spec: ProcedureSpec) -> Sequence[tuple[int, int] | None]:
-    return spec.shares if isinstance(spec, Dns64Spec) else [None]
+    return spec.shares if isinstance(spec, QueryKeys) else [None]
 
 
 def _on(testbed: Testbed, stateful: Stateful | None) -> Stateful | None:

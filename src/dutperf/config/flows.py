@@ -19,7 +19,7 @@ from dutperf.config.testbed import Testbed
 from dutperf.model.fields import KeyedError, Keys
 from dutperf.model.frames import IpVersions, translates, version_of
 from dutperf.model.hosts import AddressSet, BitField, HostField, Mode, number, overlap
-from dutperf.model.rate_specs import Dns64Spec
+from dutperf.model.rate_specs import QueryKeys
 from dutperf.model.traffic import Traffic, group_mac
 from dutperf.protocol.base import DirectionName, IpVersion, Side
 
@@ -386,7 +386,11 @@ def _flow(
 
 def _server(testbed: Testbed, cell: Cell, side: Side, version: IpVersion) -> str:
     """Who is asked: the device, unless another address of it is named."""
-    named = cell.spec.server if isinstance(cell.spec, Dns64Spec) else None
+    named = cell.spec.server if isinstance(cell.spec, QueryKeys) else None
+    if named and ipaddress.ip_address(named).version != version:
+        raise KeyedError(
+            ("server",), f"{named} is no IPv{version} address, which clients have"
+        )
     server = named or testbed.sides[side].next_hop(version)
     if server is None:
         raise KeyedError(

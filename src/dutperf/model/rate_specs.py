@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from ipaddress import IPv6Address, IPv6Network
+from ipaddress import IPv6Network, ip_address
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
@@ -433,20 +433,20 @@ def _check_prefix(text: str) -> str:
 
 def _check_server(text: str) -> str:
     try:
-        return str(IPv6Address(text))
+        return str(ip_address(text))
     except ValueError:
-        raise ValueError(f"must be an IPv6 address, not {text[:60]!r}") from None
+        raise ValueError(f"must be an IP address, not {text[:60]!r}") from None
 
 
 _Share = Annotated[int, Field(ge=0, le=100)]
 _PREFIX_BITS = 96
 _QUERY_MS = 1000
-_QUERY_SIZES = {110}
-"""Of IPv6: ``config.sizes.query_size``."""
+_QUERY_SIZES = {90, 110}
+"""Of IPv4 and IPv6: ``config.sizes.query_size``."""
 
 
-class Dns64Spec(RateSearchKeys):
-    """How fast a DNS64 server answers (RFC 8219 9): throughput, of queries."""
+class QueryKeys(RateSearchKeys):
+    """What throughput is of queries to a DNS server, one frame each (RFC 8219 9)."""
 
     is_one_way = True
     takes_beside = False
@@ -474,12 +474,6 @@ class Dns64Spec(RateSearchKeys):
         ),
     )
 
-    procedure: Literal["dns64"] = Field(description=told("dns64"))
-    ip: OneOrMore[IpVersions] = Field(
-        default=["6-4"],
-        description="6-4: the authority is asked by IPv4; 6: by IPv6; clients of a "
-        "DNS64 server have IPv6 (RFC 8219 9.1)",
-    )
     direction: OneOrMore[Direction] = Field(
         default=["forward"],
         description="forward: the left side asks, the right one is the authority; "
@@ -490,32 +484,23 @@ class Dns64Spec(RateSearchKeys):
         description="queries that are answered later count as lost; in milliseconds; "
         "RFC 8219 9.2: at most 1,000",
     )
-    aaaa_percent: OneOrMore[_Share] = Field(
-        default=[0],
-        description="of each hundred names so many have an AAAA of their own (RFC "
-        "8219 9.2: first 0); several: a test case of each",
-    )
     cached_percent: OneOrMore[_Share] = Field(
         default=[0],
         description="of each hundred queries so many ask for names that the device has "
-        "cached, likewise",
+        "cached; several: a test case of each",
     )
     cached_names: Annotated[int, Field(ge=1000, le=1_000_000, multiple_of=100)] = Field(
         default=10_000,
         description="how many names are cached, for those queries",
-    )
-    prefix: Annotated[str, AfterValidator(_check_prefix)] = Field(
-        default="64:ff9b::/96",
-        description="what the device puts before an A (RFC 6052)",
     )
     server: Annotated[str, AfterValidator(_check_server)] | None = Field(
         default=None,
         description="the device's address, that is asked; default: the gateway's",
     )
 
-    @field_validator("aaaa_percent", "cached_percent")
+    @field_validator("cached_percent")
     @classmethod
-    def _shares_once(cls, values: list[int]) -> list[int]:
+    def _cached_once(cls, values: list[int]) -> list[int]:
         return distinct(values)
 
     @property
@@ -527,22 +512,9 @@ class Dns64Spec(RateSearchKeys):
         return found
 
     @property
-    def dns(self) -> Dns:
-        """What the engine is told."""
-        prefix = str(IPv6Network(self.prefix).network_address)
-        return Dns(names=0, aaaa_percent=self.aaaa_percent[0], prefix=prefix)
-
-    @property
     def shares(self) -> list[tuple[int, int]]:
-        """Cached and with an AAAA, of each test case.
-
-        Of names that are all cached it does not matter what they have (RFC 8219 9.2).
-        """
-        return [
-            (cached, aaaa)
-            for cached in self.cached_percent
-            for aaaa in self.aaaa_percent[: 1 if cached == 100 else None]
-        ]
+        """Cached and with an AAAA, of each test case."""
+        return [(cached, 0) for cached in self.cached_percent]
 
     @model_validator(mode="after")
     def _one_sided(self) -> Self:
@@ -554,10 +526,80 @@ class Dns64Spec(RateSearchKeys):
         if set(self.frame_size) - _QUERY_SIZES:
             raise KeyedError(("frame_size",), words)
         self._check_without(words)
+        return self
+
+
+class Dns64Spec(QueryKeys):
+    """How fast a DNS64 server answers (RFC 8219 9): throughput, of queries."""
+
+    procedure: Literal["dns64"] = Field(description=told("dns64"))
+    ip: OneOrMore[IpVersions] = Field(
+        default=["6-4"],
+        description="6-4: the authority is asked by IPv4; 6: by IPv6; clients of a "
+        "DNS64 server have IPv6 (RFC 8219 9.1)",
+    )
+    aaaa_percent: OneOrMore[_Share] = Field(
+        default=[0],
+        description="of each hundred names so many have an AAAA of their own (RFC "
+        "8219 9.2: first 0); several: a test case of each",
+    )
+    prefix: Annotated[str, AfterValidator(_check_prefix)] = Field(
+        default="64:ff9b::/96",
+        description="what the device puts before an A (RFC 6052)",
+    )
+
+    @field_validator("aaaa_percent")
+    @classmethod
+    def _shares_once(cls, values: list[int]) -> list[int]:
+        return distinct(values)
+
+    @property
+    def dns(self) -> Dns:
+        """What the engine is told."""
+        prefix = str(IPv6Network(self.prefix).network_address)
+        return Dns(names=0, aaaa_percent=self.aaaa_percent[0], prefix=prefix)
+
+    @property
+    def shares(self) -> list[tuple[int, int]]:
+        """Of names that are all cached it does not matter what they have (9.2)."""
+        return [
+            (cached, aaaa)
+            for cached in self.cached_percent
+            for aaaa in self.aaaa_percent[: 1 if cached == 100 else None]
+        ]
+
+    @model_validator(mode="after")
+    def _clients_have_ipv6(self) -> Self:
         if wrong := [ip for ip in self.ip if ip not in (6, "6-4", "4-6")]:
             raise KeyedError(
                 ("ip",), f"{wrong[0]} has no IPv6 clients: it must be 6-4 or 6"
             )
+        return self
+
+
+class DnsSpec(QueryKeys):
+    """How fast a DNS resolver answers: throughput, of queries (as RFC 8219 9.2)."""
+
+    procedure: Literal["dns"] = Field(description=told("dns"))
+    ip: OneOrMore[IpVersions] = Field(
+        default=[4],
+        description="IP version of the clients: 4 or 6; by which the device asks the "
+        "authority is its own to choose",
+    )
+    record: Literal["A", "AAAA"] = Field(
+        default="A", description="what queries ask for; each name has one of it"
+    )
+
+    @property
+    def dns(self) -> Dns:
+        """What the engine is told: nothing is put before an A."""
+        record: Literal["a", "aaaa"] = "a" if self.record == "A" else "aaaa"
+        return Dns(names=0, aaaa_percent=100, prefix="::", record=record)
+
+    @model_validator(mode="after")
+    def _one_version(self) -> Self:
+        if wrong := [ip for ip in self.ip if ip not in (4, 6)]:
+            raise KeyedError(("ip",), f"{wrong[0]}: a resolver is asked by 4 or 6")
         return self
 
 

@@ -37,6 +37,7 @@ from dutperf.model.procedure_keys import (
 from dutperf.model.rate_specs import (
     BackToBackSpec,
     Dns64Spec,
+    DnsSpec,
     FrameLossSpec,
     MulticastThroughputSpec,
     TcpConnectionRateSpec,
@@ -526,6 +527,7 @@ _Any: TypeAlias = (
     ThroughputSpec
     | MulticastThroughputSpec
     | Dns64Spec
+    | DnsSpec
     | FrameLossSpec
     | BackToBackSpec
     | LatencySpec

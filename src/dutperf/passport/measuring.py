@@ -116,7 +116,7 @@ def cell_of(
         told = sent.tcp.model_dump(include={"until", "object_bytes", "mss"})
         keys |= {"procedure": "tcp-connection-rate", **told}
     elif sent.dns:
-        keys |= {"procedure": "dns64", "aaaa_percent": 100}
+        keys |= {"procedure": "dns", "record": "AAAA"}
         keys |= {"frame_timeout_ms": _SELF_TEST_MS}
     elif "imix" not in sent.traffic:
         keys["frame_size"] = sent.frame_sizes

@@ -1,4 +1,4 @@
-"""How fast a DNS64 server resolves (RFC 8219 9.2), by the search of the throughput.
+"""How fast a DNS server resolves (RFC 8219 9.2), by the search of the throughput.
 
 A trial's frames are queries, each about a name of its own, which nobody has asked for
 before, or, of a share, about one that the server has in its cache. It passes if each is
@@ -15,7 +15,7 @@ from dutperf.charts.cells import CellView
 from dutperf.charts.text import whole
 from dutperf.errors import InputError
 from dutperf.model.cell import Cell
-from dutperf.model.rate_specs import Dns64Spec
+from dutperf.model.rate_specs import Dns64Spec, DnsSpec, QueryKeys
 from dutperf.procedures.events import OnEvent
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.method import Method, OnStreams
@@ -53,7 +53,7 @@ class _WithCache:
     def __init__(self, runner: Trials, cell: Cell, limit: MaxRate) -> None:
         self._runner = runner
         self._cell = cell
-        self._spec = cell.spec_of(Dns64Spec)
+        self._spec = cell.spec_of(QueryKeys)
         _check_ids(self._spec, limit)
         self._rate_fps = min(_FILLING_FPS, limit.rate_fps)
         self._cached: CachedNames | None = None
@@ -101,7 +101,7 @@ class _WithCache:
         )
 
 
-def _check_ids(spec: Dns64Spec, limit: MaxRate) -> None:
+def _check_ids(spec: QueryKeys, limit: MaxRate) -> None:
     """The id of a query says which time it is that its name is asked for."""
     most = spec.cached_names << 16
     if limit.rate_fps * spec.trial_duration_s > most:
@@ -132,9 +132,19 @@ def measure_dns64(runner: Trials, cell: Cell, limit: MaxRate) -> CellResult:
         EngineError, SetupError: see ``Trials.run``.
         InputError: there are too few cached names for the maximum rate.
     """
-    if cell.spec_of(Dns64Spec).cached_percent[0]:
+    if cell.spec_of(QueryKeys).cached_percent[0]:
         runner = _WithCache(runner, cell, limit)
     return measure_throughput(runner, cell, limit)
+
+
+def _meaning_of_plain(cell: CellView) -> str:
+    if not isinstance(cell.spec, DnsSpec):
+        return ""
+    (cached, _), record = cell.spec.shares[0], cell.spec.record
+    if not cached:
+        return f"Each query for the {record} of another name; none cached"
+    names = whole(cell.spec.cached_names)
+    return f"{cached} % of the queries about {names} cached names; for their {record}"
 
 
 def _meaning(cell: CellView) -> str:
@@ -266,3 +276,4 @@ def _tables(cell: Subject) -> Iterator[Table]:
 
 
 METHOD = Method("dns64", OnStreams(measure_dns64), _meaning, tables=_tables)
+PLAIN = Method("dns", OnStreams(measure_dns64), _meaning_of_plain, tables=_tables)

@@ -42,6 +42,7 @@ METHODS: Mapping[ProcedureName, Method] = {
         throughput.METHOD,
         throughput.MULTICAST,
         dns64.METHOD,
+        dns64.PLAIN,
         frame_loss.METHOD,
         back_to_back.METHOD,
         system_recovery.METHOD,

@@ -244,12 +244,12 @@ class CachedNames(Message):
 
 
 class Dns(Message):
-    """The trial's frames are queries to a DNS64 server (RFC 8219 9).
+    """The trial's frames are queries to a DNS server (of DNS64: RFC 8219 9).
 
-    Query k asks for the AAAA of the name that says ``names`` and k. The other side is
-    the authority for these names: each has one A, from 10.0.0.0 on, and a share of them
-    an AAAA. A query has arrived, where it was sent, once it is answered by the AAAA
-    that the name has, or by the one that is made of its A.
+    Query k asks for the ``record`` of the name that says ``names`` and k. The other
+    side is the authority for these names: each has one A, from 10.0.0.0 on, and a share
+    of them an AAAA. A query has arrived, where it was sent, once it is answered by the
+    AAAA that the name has, or by the one that is made of its A; or by its A.
     """
 
     names: Annotated[int, Field(ge=0, le=65535)] = Field(
@@ -261,6 +261,9 @@ class Dns(Message):
     prefix: str = Field(
         description="IPv6 address whose last 32 bits are 0: what the device puts "
         "before an A (RFC 6052)"
+    )
+    record: Literal["aaaa", "a"] = Field(
+        default="aaaa", description="what queries ask for"
     )
     fills: bool = Field(
         default=False,

@@ -695,13 +695,14 @@ def _queries(
         return DnsAsked(names=names, again=0, cached=0, answered=names)
 
     valid = stream.received + stream.duplicate
+    kinds = (own, without) if trial.dns.record == "aaaa" else (0, own)
     return DnsResult(
         replies=DnsReplies(**nothing | {"valid": valid}),
         valid_cached=min(valid, stream.sent - own),
         unknown_replies=0,
         damaged_replies=0,
-        asked_aaaa=asked(own),
-        asked_a=asked(without),
+        asked_aaaa=asked(kinds[0]),
+        asked_a=asked(kinds[1]),
         unknown_queries=0,
         damaged_queries=0,
         not_sent=0,

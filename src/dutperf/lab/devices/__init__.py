@@ -38,6 +38,7 @@ from dutperf.lab.devices.translators import (
     BIND_DNS64,
     TAYGA_NAT64,
     TAYGA_SIIT,
+    UNBOUND,
     UNBOUND_DNS64,
 )
 from dutperf.lab.devices.two_boxes import FOUR_IN_SIX, LW4O6, VXLAN, XLAT464
@@ -77,6 +78,7 @@ LABS: Mapping[str, LabDevice] = {
         OVS_DPDK,
         OVS_DPDK_CT,
         UNBOUND_DNS64,
+        UNBOUND,
         BIND_DNS64,
         LINUX_VM,
         WIRE,

@@ -31,6 +31,7 @@ from dutperf.errors import SetupError
 from dutperf.lab import netns, processes, topology
 from dutperf.lab.devices.daemons import Daemon
 from dutperf.lab.devices.device import (
+    LEFT_IPV4,
     LEFT_IPV6,
     RIGHT_IPV4,
     RIGHT_IPV6,
@@ -407,6 +408,41 @@ UNBOUND_DNS64 = LabDevice(
             "before_trial": [_FORGET, *_DNS_HOOKS.before_trial],
             "after_trial": [_told("stats"), *_DNS_HOOKS.after_trial],
         }
+    ),
+)
+UNBOUND = replace(
+    UNBOUND_DNS64,
+    name="unbound",
+    description="Unbound, a DNS resolver of one thread",
+    addresses={
+        **UNBOUND_DNS64.addresses,
+        "left": ("198.18.0.1/24", *UNBOUND_DNS64.addresses["left"]),
+    },
+    left=lab_side("left", LEFT_IPV4, LEFT_IPV6),
+    daemons=(
+        replace(
+            _UNBOUND,
+            settings=_UNBOUND_SETTINGS.replace(
+                """\
+  interface: 2001:2::1
+  access-control: ::/0 allow
+""",
+                """\
+  interface: 198.18.0.1
+  interface: 2001:2::1
+  access-control: 0.0.0.0/0 allow
+  access-control: ::/0 allow
+""",
+            ).replace(
+                """\
+  module-config: "dns64 iterator"
+  dns64-prefix: 64:ff9b::/96
+""",
+                """\
+  module-config: "iterator"
+""",
+            ),
+        ),
     ),
 )
 BIND_DNS64 = replace(
