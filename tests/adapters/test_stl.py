@@ -313,6 +313,7 @@ def test_mixes_and_bursts_that_are_none_are_named(client: STLClient) -> None:
 
 
 def test_what_trex_has_and_this_has_not_is_named(client: STLClient) -> None:
+    assert not hasattr(client, "push_pcap")
     with pytest.raises(STLError, match="push_pcap is not there"):
         client.push_pcap("x.pcap")  # type: ignore[operator]
 

@@ -272,10 +272,8 @@ def resolve_neighbours(
         SetupError: a next hop does not answer; names side, address and interface.
     """
     asked = neighbours(testbed, cells)
-    more = own or {}
     ports = [
-        each.model_copy(update={"own": [*each.own, *more.get(each.port, ())]})
-        for each in asked.ports
+        _with_own(testbed, port, (own or {}).get(port.port)) for port in asked.ports
     ]
     found = engine.set_neighbours(NeighboursParams(ports=ports)).neighbours
     for neighbour in found:
@@ -283,6 +281,24 @@ def resolve_neighbours(
             raise _unresolved(testbed, neighbour, engine.port_status())
     if found:
         notify(f"next hops: {', '.join(map(_resolved, found))}")
+
+
+def _with_own(
+    testbed: Testbed, port: PortNeighbours, own: Sequence[AddressRange] | None
+) -> PortNeighbours:
+    """Of these addresses the next hops are asked for, too."""
+    if not own:
+        return port
+    side = testbed.sides[port.port].at(port.number)
+    versions: set[IpVersion] = {6 if ":" in each.first else 4 for each in own}
+    hops = (side.next_hop(version) for version in sorted(versions))
+    more = [hop for hop in hops if hop and not side.next_hop_mac]
+    return port.model_copy(
+        update={
+            "own": [*port.own, *own],
+            "resolve": list(dict.fromkeys([*port.resolve, *more])),
+        }
+    )
 
 
 def neighbours(testbed: Testbed, cells: Sequence[Cell]) -> NeighboursParams:

@@ -147,7 +147,7 @@ def opened_stream(
             sleep=around.sleep,
             dut_alive=lambda: around.dut_alive(planned),
             device=around.watch_dut(planned),
-            openings=around.openings(testbed),
+            openings=around.openings(testbed) if cell.stateful else None,
             speaker=speaker,
         )
         runner.prepare()

@@ -23,7 +23,7 @@ from dutperf.adapters.stl.streams import (
 from dutperf.api.frames import Load, Loads, OpenFrames
 from dutperf.api.tester import Tester
 from dutperf.api.traffic import Trial
-from dutperf.errors import DutperfError, SetupError
+from dutperf.errors import DutperfError, InputError, SetupError
 from dutperf.protocol.base import DirectionName
 from dutperf.protocol.result_messages import StreamResult
 from dutperf.protocol.stream_messages import MAX_FRAMES
@@ -40,6 +40,10 @@ _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 _MULT = re.compile(r"([0-9.]+)(?:(k|m|g)?(pps|bpsl1|bpsl2|bps)|(%))?", re.IGNORECASE)
 
 Json = dict[Any, Any]
+
+
+class _MissingError(InputError, AttributeError):
+    """So that ``hasattr`` tells it as well."""
 
 
 class STLClient:
@@ -297,7 +301,9 @@ class STLClient:
         """What TRex's client has and this one has not."""
         if name.startswith("_"):
             raise AttributeError(name)
-        raise refused(f"STLClient.{name} is not there", "docs/python.md says what is")
+        raise _MissingError(
+            f"STL: STLClient.{name} is not there", "docs/python.md says what is", name
+        )
 
 
 def _tester_at(server: str) -> Tester:
