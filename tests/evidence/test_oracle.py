@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -110,6 +110,42 @@ def test_so_it_does_of_runs_that_were_cut_and_resumed(name: str) -> None:
         renumbered = [*stored, *rest.records]
         found = compared(result, renumbered, case.cell)
         assert found.differ == [], cut
+
+
+class Closing(ClearedEngine):
+    """Whose SYNs of these trials, counted from 1, tell nothing."""
+
+    def __init__(self, spoilt: Collection[int]) -> None:
+        super().__init__(SimulatedNat(), dut=step(9000))
+        self._opened = 0
+        self._spoilt = spoilt
+
+    def measure(
+        self, trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
+    ) -> TrialResult:
+        result = super().measure(trial, on_progress)
+        if not trial.tcp or trial.tcp.begin != "syn":
+            return result
+        self._opened += 1
+        if self._opened not in self._spoilt:
+            return result
+        reason = Reason(code="receiver_overflow", message="simulated")
+        update = {"kind": "invalid", "reasons": [reason]}
+        verdict = result.verdict.model_copy(update=update)
+        return result.model_copy(update={"verdict": verdict})
+
+
+@pytest.mark.parametrize(
+    "spoilt", [{1, 2, 3}, {*range(2, 99)}, {3, 4, 5}, {*range(1, 7), *range(10, 99)}]
+)
+def test_of_a_rate_at_which_nobody_could_be_opened_nothing_is_derived(
+    spoilt: Collection[int],
+) -> None:
+    """The highest that passed is not the maximum, though no test failed above it."""
+    asked = CASES["tcp-request-rate"].cell.with_keys(repeats=1)
+    recording = Recording(Closing(spoilt), testbed=NAT44)
+    result = measure_cell(recording.runner, asked, MAX)
+    assert compared(result, recording.records, asked).differ == []
 
 
 STREAMS: dict[str, dict[str, object]] = {

@@ -50,6 +50,7 @@ def derived_connections(
         match procedure:
             case "tcp-request-rate" | "tcp-teardown-rate":
                 used = [test.as_used() for test in tests if test.last is not test.first]
+                used += _unopened(tests, used, limit)
                 nobody = Repeat(None, "invalid", trials=len(own))  # could be opened
                 found = _rate(used, own, settings, limit) if used else nobody
                 repeats.append(found)
@@ -85,6 +86,21 @@ class _Test(NamedTuple):
 
     def asked(self) -> Asked:
         return Asked(self.rate_per_s, self.last["repeat"], self.kind, self.last)
+
+
+def _unopened(
+    tests: Sequence[_Test], used: Sequence[_Test], limit: Limit
+) -> list[_Test]:
+    """Those that ended a search as nobody could be opened: of whatever rate of use.
+
+    It was above the highest that passed, where no other test was: else the maximum.
+    """
+    passed = max((t.rate_per_s for t in used if t.kind == "pass"), default=0)
+    above = [test for test in used if test.rate_per_s > passed]
+    alone = [test for test in tests if test.last is test.first]
+    if above or not alone or passed >= limit.fps:
+        return []
+    return [alone[-1]._replace(rate_per_s=passed + 1, kind="invalid")]
 
 
 def _tests(
