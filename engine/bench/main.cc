@@ -329,6 +329,14 @@ std::vector<unsigned> counts_of_cores(const Arguments& arguments, size_t availab
   return {counts.begin(), counts.end()};
 }
 
+// Its ports and buffers are given back then: the next one needs their memory.
+template <typename Bench>
+Json measure(const Arguments& arguments, const TscClock& clock) {
+  Bench bench(clock);
+  for (int round = 0; round < arguments.rounds; ++round) bench.round();
+  return bench.result();
+}
+
 void add_scaling(Json& result, const Arguments& arguments, const TscClock& clock,
                  const dutperf::dpdk::Eal& eal, const std::vector<int>& cpus) {
   dutperf::bench::Scaling scaling(clock, cpus, eal.worker_lcores(),
@@ -337,12 +345,8 @@ void add_scaling(Json& result, const Arguments& arguments, const TscClock& clock
   result["cores"] = scaling.cores();
   result["there_and_back_cycles"] = scaling.there_and_back_cycles();
   result["pacing"] = scaling.pacing();
-  dutperf::bench::Connections connections(clock);
-  for (int round = 0; round < arguments.rounds; ++round) connections.round();
-  result["connections"] = connections.result();
-  dutperf::bench::Queries queries(clock);
-  for (int round = 0; round < arguments.rounds; ++round) queries.round();
-  result["queries"] = queries.result();
+  result["connections"] = measure<dutperf::bench::Connections>(arguments, clock);
+  result["queries"] = measure<dutperf::bench::Queries>(arguments, clock);
 }
 
 // The device has the second CPU for itself: no worker of ours uses it by then.
