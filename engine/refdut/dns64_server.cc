@@ -241,9 +241,8 @@ Dns64Server::Verdict Dns64Server::reply(const Asker& asker, uint16_t rcode,
   flow.source = asker.server;
   flow.destination = asker.client;
   const size_t question_bytes = question.size();
-  const size_t message_bytes =
-      sizeof(net::DnsHeader) + question_bytes +
-      (address ? net::dns_record_bytes(address->size) : 0);
+  const size_t message_bytes = sizeof(net::DnsHeader) + question_bytes +
+                               (address ? net::dns_record_bytes(address->size) : 0);
   flow.ip_bytes = net::ip_header_bytes(flow.version) + sizeof(net::UdpHeader) + message_bytes;
   if (kAtIp + flow.ip_bytes > room) {
     ++counts_.no_room;
