@@ -70,10 +70,14 @@ Dns64Settings parse_dns64(const Json& json, const std::string& where) {
   found.authority = *authority;
   const std::string prefix = reader.text_or("prefix", "64:ff9b::/96");
   const auto address = net::IpAddress::parse(prefix.substr(0, prefix.find('/')));
-  const bool is_96 = prefix.size() > 3 && prefix.ends_with("/96");
-  if (!address || address->version != 6 || !is_96) {
-    refuse(reader.path("prefix"), "is no IPv6 prefix of 96 bits", "such as 64:ff9b::/96");
+  const auto bits = std::find_if(net::kPrefixBits.begin(), net::kPrefixBits.end(), [&](int each) {
+    return prefix.ends_with("/" + std::to_string(each));
+  });
+  if (!address || address->version != 6 || bits == net::kPrefixBits.end()) {
+    refuse(reader.path("prefix"), "is no IPv6 prefix of 32, 40, 48, 56, 64 or 96 bits",
+           "such as 64:ff9b::/96");
   }
+  found.prefix_bits = *bits;
   std::copy_n(address->bytes.begin(), found.prefix.size(), found.prefix.begin());
   found.caches = reader.flag_or("caches", false);
   found.refuse_every = reader.number_or("refuse_every", UINT64_MAX, 1, kMostEvery);
@@ -184,9 +188,8 @@ Dns64Server::Verdict Dns64Server::take_answer(const net::Datagram& datagram, con
   std::optional<Address> address;
   if (data && asker.asked_a && !wants_a) {
     ++counts_.synthesised;
-    address.emplace();
-    std::copy(settings_.prefix.begin(), settings_.prefix.end(), address->bytes.begin());
-    std::copy(data->begin(), data->end(), address->bytes.begin() + 12);
+    address.emplace().bytes =
+        net::ipv4_behind(settings_.prefix, settings_.prefix_bits, data->first<4>());
   } else if (data) {
     ++counts_.own;
     address.emplace().size = static_cast<uint8_t>(data->size());

@@ -27,8 +27,9 @@ namespace dutperf::refdut {
 struct Dns64Settings {
   size_t clients = 0;  // their side: 0 left, 1 right; the authority is on the other
   net::IpAddress authority;
-  std::array<uint8_t, 12> prefix{};  // a /96
-  bool caches = false;               // all that it was ever told
+  std::array<uint8_t, 12> prefix{};
+  uint8_t prefix_bits = 96;  // one of net::kPrefixBits
+  bool caches = false;       // all that it was ever told
   // Of the queries that it would answer: SERVFAIL, another AAAA than it made, no answer at all.
   uint64_t refuse_every = UINT64_MAX;
   uint64_t wrong_every = UINT64_MAX;

@@ -169,6 +169,19 @@ TEST_F(TheServer, DoesOtherwiseAsOftenAsItIsTold) {
   EXPECT_EQ(count("refused"), 10U);
 }
 
+TEST_F(TheServer, PutsAnIpv4AddressBehindTheBitsOfItsPrefix) {
+  configure(R"(, "prefix": "2001:db8:122:344::/64")");
+  int asked = 0;
+  const auto message = resolve(4, asked);
+  ASSERT_TRUE(message);
+  net::DnsZone zone = kZone;
+  zone.prefix = {0x20, 0x01, 0x0d, 0xb8, 0x01, 0x22, 0x03, 0x44};
+  zone.prefix_bits = 64;
+  const auto question = net::dns_question_in(*message);
+  EXPECT_EQ(net::dns_reply(*message, *question, 4, zone), net::DnsReply::kValid);
+  EXPECT_EQ(told(*message, 4), net::DnsReply::kWrongAddress);
+}
+
 TEST_F(TheServer, RemembersWhereItIsToldTo) {
   configure(R"(, "caches": true)");
   int asked = 0;
@@ -280,7 +293,7 @@ TEST(Dns64Behaviour, IsReadStrictly) {
   };
   EXPECT_TRUE(parse(R"({"authority": "198.19.0.2"})").dns64);
   for (const char* wrong :
-       {R"({})", R"({"authority": "x"})", R"({"authority": "198.19.0.2", "prefix": "::/64"})",
+       {R"({})", R"({"authority": "x"})", R"({"authority": "198.19.0.2", "prefix": "::/72"})",
         R"({"authority": "198.19.0.2", "refuse_every": 0})",
         R"({"authority": "198.19.0.2", "clients": "top"})", R"("on")"}) {
     EXPECT_THROW(parse(wrong), control::ProtocolError) << wrong;

@@ -269,6 +269,20 @@ def test_what_a_server_answers_wrongly_is_told_by_kind(tmp_path: Path) -> None:
 
 
 @pytest.mark.lab
+def test_a_prefix_may_be_shorter(tmp_path: Path) -> None:
+    prefix = "2001:db8:122:344::/64"
+    cell, trials = run_on_known_answer(
+        tmp_path,
+        {"dns64": {**KNOWN, "prefix": prefix}},
+        prefix=prefix,
+        max_rate_fps=500,
+        trial_duration_s=1,
+    )
+    assert (cell.median, cell.verdict) == (500, "pass")
+    assert trials[-1].replies.valid == 500
+
+
+@pytest.mark.lab
 def test_a_server_that_remembers_answers_cached_names_alone(tmp_path: Path) -> None:
     behaviour = {"dns64": {**KNOWN, "caches": True}}
     cell, trials = run_on_known_answer(

@@ -177,3 +177,15 @@ def test_what_a_resolver_cannot_be_asked_is_refused(
         Run(tmp_path / "run", FakeEngine(step(9000)))(
             campaign(spec(procedure="dns", **keys))
         )
+
+
+@pytest.mark.parametrize(
+    ("prefix", "bits"), [("64:ff9b::/96", 96), ("2001:db8:122:344::/64", 64)]
+)
+def test_a_prefix_has_one_of_the_lengths_of_the_rfc(prefix: str, bits: int) -> None:
+    """RFC 6052 2.2."""
+    asked = spec(procedure="dns64", ip=[6], prefix=prefix).dns
+    assert asked
+    assert (f"{asked.prefix}/{asked.prefix_length}", bits) == (prefix, bits)
+    with pytest.raises(InputError, match="/32, /40, /48, /56, /64, /96, not a /72"):
+        spec(procedure="dns64", ip=[6], prefix="2001:db8::/72")

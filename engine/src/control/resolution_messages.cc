@@ -42,11 +42,16 @@ std::optional<dataplane::ResolutionSpec> parse_resolution(ObjectReader& trial) {
   spec.zone.trial = static_cast<uint16_t>(reader.number("names", 0, UINT16_MAX));
   spec.zone.aaaa_percent = static_cast<uint32_t>(reader.number_or("aaaa_percent", 0, 0, 100));
   const auto prefix = net::IpAddress::parse(reader.text("prefix"));
+  const auto bits = static_cast<uint8_t>(reader.number_or("prefix_length", 96, 0, 128));
+  if (std::find(net::kPrefixBits.begin(), net::kPrefixBits.end(), bits) == net::kPrefixBits.end()) {
+    reader.refuse("prefix_length", "must be 32, 40, 48, 56, 64 or 96");
+  }
   const auto is_zero = [](uint8_t byte) { return byte == 0; };
   if (!prefix || prefix->version != 6 ||
-      !std::all_of(prefix->bytes.begin() + 12, prefix->bytes.end(), is_zero)) {
-    reader.refuse("prefix", "must be an IPv6 address whose last 32 bits are 0");
+      !std::all_of(prefix->bytes.begin() + bits / 8, prefix->bytes.end(), is_zero)) {
+    reader.refuse("prefix", "must be an IPv6 address whose bits behind prefix_length are 0");
   }
+  spec.zone.prefix_bits = bits;
   std::copy_n(prefix->bytes.begin(), spec.zone.prefix.size(), spec.zone.prefix.begin());
   spec.zone.record = reader.name_or("record", "aaaa", kRecords);
   spec.fills = reader.flag_or("fills", false);

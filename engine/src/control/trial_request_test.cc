@@ -385,6 +385,8 @@ TEST(TrialRunParams, OfQueriesRefuseWhatTheyHaveNot) {
   refused("/dns/aaaa_percent", 101);
   refused("/dns/prefix", "64:ff9b::1");
   refused("/dns/prefix", "1.2.3.4");
+  refused("/dns/prefix_length", 97);
+  refused("/dns/prefix_length", 72);
   refused("/dns/zone", "test");
   refused("/dns/fills", true);
   refused("/dns/cached/names", 42);

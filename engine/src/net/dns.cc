@@ -140,13 +140,25 @@ void write_dns_query(uint8_t* out, const DnsName& asked, DnsType asked_type) {
   std::memcpy(name + kDnsNameBytes + 2, &klass, sizeof(klass));
 }
 
+std::array<uint8_t, 16> ipv4_behind(const std::array<uint8_t, 12>& prefix, uint8_t bits,
+                                    std::span<const uint8_t, 4> ipv4) {
+  constexpr size_t kZero = 8;
+  std::array<uint8_t, 16> address{};
+  size_t at = bits / 8U;
+  std::memcpy(address.data(), prefix.data(), at);
+  for (const uint8_t byte : ipv4) {
+    if (at == kZero) ++at;
+    address[at++] = byte;
+  }
+  return address;
+}
+
 std::array<uint8_t, 16> DnsZone::aaaa_of(uint32_t number) const {
   const bool own = has_aaaa(number);
   const Be32 last = own ? number : a_of(number);
-  std::array<uint8_t, 16> address;
-  std::memcpy(address.data(), (own ? kNative : prefix).data(), 12);
-  std::memcpy(address.data() + 12, &last, sizeof(last));
-  return address;
+  std::array<uint8_t, 4> bytes;
+  std::memcpy(bytes.data(), &last, sizeof(last));
+  return own ? ipv4_behind(kNative, 96, bytes) : ipv4_behind(prefix, prefix_bits, bytes);
 }
 
 std::optional<DnsQuestion> dns_question_in(std::span<const uint8_t> message) {

@@ -41,6 +41,12 @@ inline constexpr size_t kMostDnsAnswerBytes = 36;
 
 enum class DnsType : uint16_t { kA = 1, kSoa = 6, kAaaa = 28 };
 
+// The lengths that a prefix may have before an IPv4 address, and the address behind it: the eighth
+// byte stays 0 (RFC 6052 2.2). REQUIRES: `bits` is one of these.
+inline constexpr std::array<uint8_t, 6> kPrefixBits = {32, 40, 48, 56, 64, 96};
+std::array<uint8_t, 16> ipv4_behind(const std::array<uint8_t, 12>& prefix, uint8_t bits,
+                                    std::span<const uint8_t, 4> ipv4);
+
 // A query's, of its name's number.
 constexpr uint16_t dns_id(uint32_t number) { return static_cast<uint16_t>(number ^ number >> 16); }
 
@@ -74,9 +80,10 @@ struct DnsCached {
 struct DnsZone {
   uint16_t trial = 0;                // in its names
   uint32_t aaaa_percent = 0;         // of each hundred names, in the order of their numbers
-  std::array<uint8_t, 12> prefix{};  // /96, which a DNS64 server puts before an A (RFC 6052)
+  std::array<uint8_t, 12> prefix{};  // which a DNS64 server puts before an A
   DnsCached cached;
   DnsType record = DnsType::kAaaa;  // what queries ask for; or an A, which each name has
+  uint8_t prefix_bits = 96;         // one of kPrefixBits
 
   bool operator==(const DnsZone&) const = default;
 

@@ -170,6 +170,24 @@ TEST(DnsReply, OfAnAIsValidByTheNamesOwnAlone) {
   EXPECT_EQ(reply(none, zone), DnsReply::kEmpty);
 }
 
+// RFC 6052 2.4.
+TEST(DnsZone, PutsAnIpv4AddressBehindAPrefixAsTheRfcsExamplesDo) {
+  const std::array<uint8_t, 4> ipv4 = {192, 0, 2, 33};
+  const std::tuple<const char*, uint8_t, const char*> examples[] = {
+      {"2001:db8::", 32, "2001:db8:c000:221::"},
+      {"2001:db8:100::", 40, "2001:db8:1c0:2:21::"},
+      {"2001:db8:122::", 48, "2001:db8:122:c000:2:2100::"},
+      {"2001:db8:122:300::", 56, "2001:db8:122:3c0:0:221::"},
+      {"2001:db8:122:344::", 64, "2001:db8:122:344:c0:2:2100::"},
+      {"2001:db8:122:344::", 96, "2001:db8:122:344::192.0.2.33"}};
+  for (const auto& [prefix, bits, expected] : examples) {
+    std::array<uint8_t, 12> first{};
+    const IpAddress whole = *IpAddress::parse(prefix);
+    std::copy_n(whole.bytes.begin(), first.size(), first.begin());
+    EXPECT_EQ(ipv4_behind(first, bits, ipv4), IpAddress::parse(expected)->bytes) << prefix;
+  }
+}
+
 TEST(DnsAnswer, IsOneRecordOrTheZones) {
   for (uint32_t number = 0; number < 100; ++number) {
     const Bytes a = answer(number, 1);

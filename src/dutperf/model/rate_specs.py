@@ -426,8 +426,9 @@ def _check_prefix(text: str) -> str:
         network = IPv6Network(text)
     except ValueError:
         raise ValueError(f"must be an IPv6 prefix, not {text[:60]!r}") from None
-    if network.prefixlen != _PREFIX_BITS:
-        raise ValueError(f"must be a /{_PREFIX_BITS}, not a /{network.prefixlen}")
+    if network.prefixlen not in _PREFIX_BITS:
+        lengths = ", ".join(f"/{bits}" for bits in _PREFIX_BITS)
+        raise ValueError(f"must be one of {lengths}, not a /{network.prefixlen}")
     return str(network)
 
 
@@ -439,7 +440,8 @@ def _check_server(text: str) -> str:
 
 
 _Share = Annotated[int, Field(ge=0, le=100)]
-_PREFIX_BITS = 96
+_PREFIX_BITS = (32, 40, 48, 56, 64, 96)
+"""RFC 6052 2.2."""
 _QUERY_MS = 1000
 _QUERY_SIZES = {90, 110}
 """Of IPv4 and IPv6: ``config.sizes.query_size``."""
@@ -545,7 +547,8 @@ class Dns64Spec(QueryKeys):
     )
     prefix: Annotated[str, AfterValidator(_check_prefix)] = Field(
         default="64:ff9b::/96",
-        description="what the device puts before an A (RFC 6052)",
+        description="what the device puts before an A: 32, 40, 48, 56, 64 or 96 bits "
+        "(RFC 6052 2.2)",
     )
 
     @field_validator("aaaa_percent")
@@ -556,8 +559,15 @@ class Dns64Spec(QueryKeys):
     @property
     def dns(self) -> Dns:
         """What the engine is told."""
-        prefix = str(IPv6Network(self.prefix).network_address)
-        return Dns(names=0, aaaa_percent=self.aaaa_percent[0], prefix=prefix)
+        network = IPv6Network(self.prefix)
+        return Dns.model_validate(
+            {
+                "names": 0,
+                "aaaa_percent": self.aaaa_percent[0],
+                "prefix": str(network.network_address),
+                "prefix_length": network.prefixlen,
+            }
+        )
 
     @property
     def shares(self) -> list[tuple[int, int]]:

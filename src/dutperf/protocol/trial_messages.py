@@ -259,8 +259,11 @@ class Dns(Message):
         default=0, description="of each hundred names so many have an AAAA"
     )
     prefix: str = Field(
-        description="IPv6 address whose last 32 bits are 0: what the device puts "
-        "before an A (RFC 6052)"
+        description="IPv6 address whose bits behind prefix_length are 0: what the "
+        "device puts before an A (RFC 6052)"
+    )
+    prefix_length: Literal[32, 40, 48, 56, 64, 96] = Field(
+        default=96, description="in bits (RFC 6052 2.2)"
     )
     record: Literal["aaaa", "a"] = Field(
         default="aaaa", description="what queries ask for"
