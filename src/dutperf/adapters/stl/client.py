@@ -57,7 +57,7 @@ class STLClient:
 
     def __init__(self, username: str = "", server: str = "", **_more: object) -> None:
         del username
-        self._tester = _tester_at(server)
+        self._tester = tester_at(server)
         self._streams: dict[int, PortStreams] = {p: PortStreams() for p in _PORTS}
         self._trials: list[tuple[Trial, dict[int, PortStreams]]] = []
         self._frames: OpenFrames | None = None
@@ -306,7 +306,12 @@ class STLClient:
         )
 
 
-def _tester_at(server: str) -> Tester:
+def tester_at(server: str) -> Tester:
+    """Where an adapter is told to measure: a testbed's file, a lab, or nowhere.
+
+    Raises:
+        InputError: that is none.
+    """
     kind, _, what = server.partition(":")
     if kind == "lab":
         return Tester(lab=what)
