@@ -64,8 +64,7 @@ def client() -> Iterator[STLClient]:
 
 
 def request(client: STLClient) -> TrialRequest:
-    trial, _ = client._trials[-1]
-    return trial.record.request
+    return client._background.trials[-1].record.request
 
 
 def started(client: STLClient, **keys: Any) -> None:  # noqa: ANN401

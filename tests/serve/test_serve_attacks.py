@@ -47,7 +47,7 @@ class Served:
 async def served(root: Path) -> AsyncIterator[Served]:
     listening = serve._listen("127.0.0.1", 0)
     guard = client(root).app
-    serving = uvicorn.Server(serve.settings(guard))  # type: ignore[arg-type]
+    serving = uvicorn.Server(serve.settings(guard))
     running = asyncio.create_task(serving.serve(sockets=[listening]))
     found = Served(*listening.getsockname())
     try:

@@ -228,8 +228,26 @@ def serve_command(
     port: Annotated[
         int, typer.Option(metavar="PORT", min=0, max=65535, help="0: any that is free")
     ] = 8219,
+    otg: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help="instead, a traffic generator for snappi, at a testbed's file, "
+            "lab:NAME or simulated:FPS",
+        ),
+    ] = None,
 ) -> None:
     """Show runs in a browser: their reports, comparisons, and the one that goes on."""
+    if otg is not None:
+        from dutperf.adapters.otg import serve_otg  # noqa: PLC0415 - as below
+
+        if host != "127.0.0.1":
+            raise InputError(
+                f"--host {host}: who may have this tester send is on this machine",
+                "leave --host out",
+            )
+        serve_otg(otg, port, _tell)
+        return
     # The web framework is loaded by nobody else.
     from dutperf.comparison.output import render  # noqa: PLC0415
     from dutperf.serve import serve  # noqa: PLC0415

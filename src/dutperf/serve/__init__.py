@@ -16,10 +16,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import uvicorn
+from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 from dutperf.errors import InputError, SetupError
-from dutperf.serve.app import Compare, Guard, make_app
+from dutperf.serve.app import Compare, make_app
 from dutperf.serve.live import PlannedCells
 
 _MOST_CONNECTIONS = 200
@@ -54,7 +55,7 @@ def serve(
         raise InputError(
             f"{root} is no directory", "give the directory that your runs are in"
         )
-    listening = _listen(host, port)
+    listening = listen(host, port)
     with listening:
         address, actual = listening.getsockname()[:2]
         at = ipaddress.ip_address(address.partition("%")[0])
@@ -116,7 +117,7 @@ class HttpConnection(H11Protocol):
             self.transport.close()
 
 
-def settings(app: Guard) -> uvicorn.Config:
+def settings(app: ASGIApp) -> uvicorn.Config:
     """Quiet, and with limits."""
     return uvicorn.Config(
         app,
@@ -132,7 +133,12 @@ def settings(app: Guard) -> uvicorn.Config:
     )
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
+    """A socket there; port 0 takes a free one.
+
+    Raises:
+        InputError, SetupError: as ``serve``.
+    """
     try:
         family, _, _, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

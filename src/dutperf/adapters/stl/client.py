@@ -7,12 +7,12 @@ tell (an invalid trial) is an error of ``wait_on_traffic``, not a count.
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
 
+from dutperf.adapters.in_background import Background, why_invalid
 from dutperf.adapters.stl.streams import (
     PortStreams,
     STLFlowLatencyStats,
@@ -26,15 +26,12 @@ from dutperf.api.traffic import Trial
 from dutperf.errors import DutperfError, InputError, SetupError
 from dutperf.protocol.base import DirectionName
 from dutperf.protocol.result_messages import StreamResult
-from dutperf.protocol.stream_messages import MAX_FRAMES
 
 STLError = DutperfError
 """Of all that goes wrong; it has ``message`` and ``hint``."""
 
 _WAYS: dict[int, DirectionName] = {0: "forward", 1: "reverse"}
 _PORTS = tuple(_WAYS)
-_UNTIL_STOPPED_S = 86_400
-_MOST_FRAMES = MAX_FRAMES // 2
 _FCS, _GAP = 4, 20
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}
 _MULT = re.compile(r"([0-9.]+)(?:(k|m|g)?(pps|bpsl1|bpsl2|bps)|(%))?", re.IGNORECASE)
@@ -59,10 +56,9 @@ class STLClient:
         del username
         self._tester = tester_at(server)
         self._streams: dict[int, PortStreams] = {p: PortStreams() for p in _PORTS}
-        self._trials: list[tuple[Trial, dict[int, PortStreams]]] = []
-        self._frames: OpenFrames | None = None
-        self._thread: threading.Thread | None = None
-        self._failed: BaseException | None = None
+        self._background = Background(self._tester)
+        self._sent: list[dict[int, PortStreams]] = []
+        """What each trial was of, those that have ended first."""
         self._active: tuple[int, ...] = ()
         self._connected = False
 
@@ -127,7 +123,8 @@ class STLClient:
     def clear_stats(self, ports: Sequence[int] | None = None, **_more: object) -> None:
         """Begin to count anew; of both ports at once."""
         _ports(ports)
-        self._trials = []
+        self._background.trials.clear()
+        self._sent = []
 
     def start(
         self,
@@ -160,47 +157,23 @@ class STLClient:
             _WAYS[port]: Load([s.packet.template() for s in of.streams], 1)
             for port, of in of_ports.items()
         }
-        ready = threading.Event()
-        self._failed, self._active = None, tuple(chosen)
-        self._thread = threading.Thread(
-            target=self._run,
-            args=(asked, of_ports, str(mult), duration, ready),
-            name="dutperf",
-        )
-        self._thread.start()
-        ready.wait()
-        if self._failed:
-            self._join(None)
+        self._active = tuple(chosen)
 
-    def _run(
-        self,
-        asked: Loads,
-        of_ports: dict[int, PortStreams],
-        mult: str,
-        duration: float,
-        ready: threading.Event,
-    ) -> None:
-        try:
-            with self._tester.frames(asked) as frames:
-                line_bps = frames.max_rate_fps * (64 + _GAP) * 8.0
-                loads = {
-                    _WAYS[port]: _multiplied(of, mult, line_bps)
-                    for port, of in of_ports.items()
-                }
-                lasts_s = _lasts_s(of_ports, loads, duration)
-                self._frames = frames
-                ready.set()
-                self._trials.append((frames.trial(loads, lasts_s), of_ports))
-        except BaseException as error:  # noqa: BLE001 - for who waits
-            self._failed = error
-        finally:
-            self._frames = None
-            ready.set()
+        def ready(frames: OpenFrames) -> tuple[Loads, float | None]:
+            line_bps = frames.max_rate_fps * (64 + _GAP) * 8.0
+            loads = {
+                _WAYS[port]: _multiplied(of, str(mult), line_bps)
+                for port, of in of_ports.items()
+            }
+            return loads, _lasts_s(of_ports, loads, duration)
+
+        self._background.start(asked, ready)
+        self._sent.append(of_ports)
 
     def is_traffic_active(self, ports: Sequence[int] | None = None) -> bool:
         """Whether a trial runs."""
-        running = self._thread is not None and self._thread.is_alive()
-        return running and bool(set(_ports(ports)) & set(self._active))
+        asked = set(_ports(ports))
+        return self._background.is_active and bool(asked & set(self._active))
 
     def wait_on_traffic(
         self,
@@ -215,35 +188,19 @@ class STLClient:
                 the device (see docs/verdicts.md).
         """
         _ports(ports)
-        self._join(timeout)
-        last = self._trials[-1][0] if self._trials else None
-        if last and last.verdict == "invalid":
-            reasons = [r for r in last.reasons if r.code != "aborted"]
-            if reasons:
-                raise SetupError(
-                    "STL: the trial tells nothing of the device: "
-                    + "; ".join(reason.message for reason in reasons),
-                    "; ".join(dict.fromkeys(r.hint for r in reasons if r.hint)),
-                )
+        self._background.join(timeout)
+        trials = self._background.trials
+        if reasons := why_invalid(trials[-1]) if trials else ():
+            raise SetupError(
+                "STL: the trial tells nothing of the device: "
+                + "; ".join(reason.message for reason in reasons),
+                "; ".join(dict.fromkeys(r.hint for r in reasons if r.hint)),
+            )
 
     def stop(self, ports: Sequence[int] | int | None = None, **_more: object) -> None:
         """Send no more, and count what was sent; of both ports at once."""
         _ports(ports)
-        frames = self._frames
-        if frames is not None and self.is_traffic_active():
-            frames.stop()
-        self._join(None)
-
-    def _join(self, timeout: float | None) -> None:
-        thread = self._thread
-        if thread is not None:
-            thread.join(timeout)
-            if thread.is_alive():
-                raise SetupError("STL: traffic is still active", "wait longer, or stop")
-            self._thread = None
-        failed, self._failed = self._failed, None
-        if failed is not None:
-            raise failed
+        self._background.stop()
 
     def get_stats(self, ports: Sequence[int] | None = None, **_more: object) -> Json:
         """Counts since they were cleared, of trials that have ended.
@@ -269,7 +226,7 @@ class STLClient:
         wanted = None if pgid_list is None else set(pgid_list)
         flows: Json = {}
         latency: Json = {}
-        for trial, of_ports in self._trials:
+        for trial, of_ports in zip(self._background.trials, self._sent, strict=False):
             for port, of in of_ports.items():
                 for stream, result in _results(trial, port, of):
                     group = stream.flow_stats
@@ -285,7 +242,7 @@ class STLClient:
             ("opackets", "ipackets", "obytes", "ibytes", "oerrors", "ierrors"), 0
         )
         rates = dict.fromkeys(("tx_pps", "rx_pps", "tx_bps", "rx_bps"), 0.0)
-        for trial, _ in self._trials:
+        for trial in self._background.trials:
             for name, direction in trial.directions.items():
                 sends = name == _WAYS[port]
                 mean = _mean_bytes(trial, name)
@@ -376,16 +333,14 @@ def _is_number(text: str) -> bool:
 
 def _lasts_s(
     of_ports: Mapping[int, PortStreams], loads: Loads, duration: float
-) -> float:
+) -> float | None:
     """As long as is asked for, or as the bursts last: alike on both ports."""
     bursts = {
         port: [stream.mode.total_pkts for stream in of.streams]
         for port, of in of_ports.items()
     }
     if not any(count for counts in bursts.values() for count in counts):
-        most_fps = max(load.rate_fps for load in loads.values())
-        longest_s = min(_UNTIL_STOPPED_S, _MOST_FRAMES / most_fps)
-        return duration if duration > 0 else longest_s
+        return duration if duration > 0 else None
     times = set()
     for port, counts in bursts.items():
         if len(counts) > 1 or counts[0] is None:
