@@ -45,7 +45,7 @@ class Served:
 
 @contextlib.asynccontextmanager
 async def served(root: Path) -> AsyncIterator[Served]:
-    listening = serve._listen("127.0.0.1", 0)
+    listening = serve.listen("127.0.0.1", 0)
     guard = client(root).app
     serving = uvicorn.Server(serve.settings(guard))
     running = asyncio.create_task(serving.serve(sockets=[listening]))
