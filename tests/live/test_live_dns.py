@@ -259,9 +259,8 @@ def test_a_resolver_is_asked_for_what_it_is_to_answer(
 def test_what_a_server_answers_wrongly_is_told_by_kind(tmp_path: Path) -> None:
     """Each count is the one that the server was told, though it fails each trial."""
     wrong = {**KNOWN, "refuse_every": 10, "wrong_every": 9, "empty_every": 45}
-    _, trials = run_on_known_answer(
-        tmp_path, {"dns64": wrong}, max_rate_fps=500, trial_duration_s=1
-    )
+    keys = {"max_rate_fps": 500, "trial_duration_s": 1, "resolution": "200"}
+    _, trials = run_on_known_answer(tmp_path, {"dns64": wrong}, **keys)
     told = trials[0].replies
     assert (told.refused, told.wrong_address, told.empty) == (50, 40, 10)
     assert (told.valid, told.malformed, told.truncated) == (400, 0, 0)
