@@ -98,6 +98,9 @@ def test_frames_that_cannot_be_sent_are_refused(
         (10**9, 1, 1, "rate_fps"),
         (1000, 0, 1, "duration_s"),
         (1000, float("nan"), 1, "duration_s"),
+        (1000, "1", 1, "duration_s"),
+        (1000, None, 1, "duration_s"),
+        (1000, True, 1, "duration_s"),
         (1000, 1, 0, "attempts"),
     ],
 )

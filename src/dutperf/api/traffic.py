@@ -229,9 +229,10 @@ def check_duration(duration_s: float, least_s: float = _LEAST_S) -> None:
     Raises:
         InputError: it is that.
     """
-    if not least_s <= duration_s <= _MOST_S:
+    number = isinstance(duration_s, int | float) and not isinstance(duration_s, bool)
+    if not number or not least_s <= duration_s <= _MOST_S:
         raise InputError(
-            f"duration_s: {duration_s} is no duration of a trial",
+            f"duration_s: {duration_s!r} is no duration of a trial",
             f"give {least_s:g} to {_MOST_S:,} seconds",
             "duration_s",
         )
