@@ -165,10 +165,10 @@ image: built-deb | packages-image
 	$(STEP) "done: see dist/"
 
 # The longest first: the others go on beside it.
-CHECKS := check-docs check-tidy check-cpp-format check-arrows check-ruff check-python-format \
-  check-types check-imports
+CHECKS := check-types check-docs check-tidy check-cpp-format check-arrows check-ruff \
+  check-python-format check-imports
 .PHONY: $(CHECKS)
-check: test-setup $(CHECKS)
+check: $(CHECKS) test-setup
 check-cpp-format: | packages-test
 	$(STEP) -n "make format" "C++: format" clang-format --dry-run -Werror $(CPP)
 check-tidy: configured

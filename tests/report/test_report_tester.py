@@ -485,3 +485,9 @@ def test_a_time_stamp_is_told_in_words_and_a_strange_one_as_it_is() -> None:
 def test_the_sample_covers_every_verdict() -> None:
     kinds = {record.result.verdict.kind for record in sample_results().trials}
     assert kinds == {"pass", "fail", "invalid"}
+
+
+def test_a_sentence_that_begins_with_a_test_case_leaves_its_name_as_it_is() -> None:
+    name = "frame-loss-ip4-64-both@linux-router"
+    assert text.sentence(f"{name}: far apart") == f"{name}: far apart"
+    assert text.sentence("repeats are far apart") == "Repeats are far apart"

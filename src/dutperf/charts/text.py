@@ -96,7 +96,9 @@ def moment(stamp: str) -> str:
 
 
 def sentence(words: str) -> str:
-    """``words`` with a capital letter at the begin."""
+    """``words`` with a capital letter at the begin; a test case's name stays as it is."""
+    if any(letter.isdigit() for letter in words.partition(" ")[0]):
+        return words
     return words[:1].upper() + words[1:]
 
 
