@@ -96,7 +96,7 @@ def moment(stamp: str) -> str:
 
 
 def sentence(words: str) -> str:
-    """``words`` with a capital letter at the begin; a test case's name stays as it is."""
+    """``words`` with a capital letter at the begin, unless a test case's name."""
     if any(letter.isdigit() for letter in words.partition(" ")[0]):
         return words
     return words[:1].upper() + words[1:]
