@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 from livetools import (
     DEVICE,
+    GATEWAYS,
     MS,
     Trial,
     counting,
     dutperf,
+    inside,
+    lab_engine,
+    lab_neighbours,
     open_rings,
     running_engine,
 )
@@ -22,8 +26,15 @@ from dutperf import lab
 from dutperf.protocol.base import IpVersion
 from dutperf.protocol.result_messages import DnsResult, TrialResult
 from dutperf.protocol.stream_messages import FieldVariation
-from dutperf.protocol.trial_messages import CachedNames, Dns, TrialRequest
+from dutperf.protocol.trial_messages import (
+    CachedNames,
+    Dns,
+    TrialProgress,
+    TrialRequest,
+)
 from dutperf.results import CellResult, load_journal, load_results
+from dutperf.results.server_counts import ServerCounts, server_counts
+from dutperf.run.hook_runs import run_hooks
 
 pytestmark = counting(DEVICE)
 
@@ -110,6 +121,104 @@ def test_nobody_has_names_cached_in_a_loop(tmp_path: Path) -> None:
 
 
 LABS = {"unbound-dns64": "unbound", "bind-dns64": "named"}
+WITNESS = "2001:2:0:f::"
+"""The network of another client than the tester, beside the lab's own wires."""
+
+
+def dnsperf(names: Sequence[str], file: Path) -> dict[str, str]:
+    """What it says of 500 queries a second, each for the AAAA of a name, in order."""
+    file.write_text("".join(f"{name} AAAA\n" for name in names))
+    options = ("-n", "1", "-Q", "500", "-t", "2", "-d", str(file))
+    told = inside("tester", "dnsperf", "-s", "2001:2::1", *options)
+    lines = [line.partition(":")[::2] for line in told.splitlines()]
+    return {key.strip(): value.strip() for key, value in lines}
+
+
+def add_witness() -> None:
+    """A wire from the tester's kernel to the server: no frame of it is the engine's."""
+    wire = ("type", "veth", "peer", "name", "witness", "netns", "dut")
+    inside("tester", "ip", "link", "add", "witness", *wire)
+    inside("tester", "sysctl", "-w", "net.ipv6.conf.witness.disable_ipv6=0")
+    for number, namespace in enumerate(("dut", "tester"), 1):
+        address = (f"{WITNESS}{number}/64", "dev", "witness", "nodad")
+        inside(namespace, "ip", "address", "add", *address)
+        inside(namespace, "ip", "link", "set", "witness", "up")
+    inside("tester", "ip", "route", "add", "2001:2::1", "via", f"{WITNESS}1")
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize("name", LABS)
+def test_another_client_and_the_server_count_as_the_tester_does(
+    tmp_path: Path, name: str
+) -> None:
+    """dnsperf asks for the names that the tester finds in the cache afterwards.
+
+    The tester is the authority for them while it asks little itself.
+    """
+    for program in (LABS[name], "dnsperf"):
+        if shutil.which(program) is None:
+            pytest.skip(f"needs {program}")
+    names = [f"0008-{number:08x}.dutperf.test" for number in range(1000)]
+    witness: dict[str, str] = {}
+
+    def on_progress(progress: TrialProgress) -> None:
+        if progress.phase == "running" and not witness:
+            witness.update(dnsperf(names, tmp_path / "names"))
+
+    try:
+        hooks = lab.up(name).hooks
+        add_witness()
+        neighbours = lab_neighbours(left=[6], right=[4])
+        with lab_engine(tmp_path, "af_packet", neighbours=neighbours) as engine:
+
+            def ask(own: int, percent: int) -> tuple[DnsResult, ServerCounts]:
+                """50 queries, while dnsperf asks; then 500."""
+                trial = of_server(queries(trial_id=own, aaaa=50), own, percent)
+                runs = run_hooks(hooks.before_trial, "before_trial")
+                result = engine.measure(trial, on_progress)
+                runs += run_hooks(hooks.after_trial, "after_trial")
+                counts = server_counts(runs)
+                assert counts
+                return of(result), counts
+
+            (first, of_first), (second, of_second) = ask(7, 1), ask(9, 60)
+    finally:
+        lab.down(all_=True)
+    assert witness["Queries sent"] == "1000"
+    assert witness["Queries completed"] == "1000 (100.00%)"
+    assert witness["Queries lost"] == "0 (0.00%)"
+    assert witness["Response codes"] == "NOERROR 1000 (100.00%)"
+    assert first.replies.valid == first.asked_aaaa.names == 50
+    assert (first.asked_aaaa.cached, first.asked_a.cached) == (1000, 500)
+    assert (of_first.queries, of_first.looked_up) == (1050, 1050)
+    assert (second.replies.valid, second.valid_cached) == (500, 300)
+    assert second.asked_aaaa.cached + second.asked_a.cached == 0
+    assert (of_second.queries, of_second.looked_up) == (500, 200)
+    if of_first.asked is not None:
+        asked = [
+            each.asked_aaaa.answered + each.asked_a.answered for each in (first, second)
+        ]
+        assert [of_first.asked, of_second.asked] == asked
+
+
+def of_server(request: TrialRequest, own: int, percent: int) -> TrialRequest:
+    """The same of the lab's server, with so many queries about names of trial 8.
+
+    At 1 %, of which the first is the hundredth, none is asked in five seconds.
+    """
+    (stream,) = request.directions[0].streams
+    asked = stream.model_copy(
+        update={"dst_ip": GATEWAYS[6][0], "next_hop": GATEWAYS[6][0]}
+    )
+    fps = 10 if percent == 1 else 500
+    way = request.directions[0].model_copy(update={"streams": [asked], "rate_fps": fps})
+    assert request.dns
+    cached = CachedNames(names=8, count=1000, percent=percent)
+    dns = request.dns.model_copy(update={"names": own, "cached": cached})
+    duration_ns = 5000 * MS if percent == 1 else 1000 * MS
+    return request.model_copy(
+        update={"directions": [way], "dns": dns, "duration_ns": duration_ns}
+    )
 
 
 @pytest.mark.lab
@@ -141,14 +250,10 @@ def test_a_server_asks_for_what_a_name_has(
         told = of(record.result)
         assert told.asked_aaaa.names == 500
         assert told.asked_a.names == 500 * (100 - aaaa) // 100
-        # Unbound counts by itself.
-        counted = [
-            line.partition("=")[2]
-            for each in record.hooks
-            for line in each.output.splitlines()
-            if line.startswith("total.num.queries=")
-        ]
-        assert counted == (["500"] if name == "unbound-dns64" else [])
+        counts = server_counts(record.hooks)
+        assert counts
+        assert (counts.queries, counts.looked_up) == (500, 500)
+        assert counts.asked in (None, told.asked_aaaa.names + told.asked_a.names)
     assert dutperf("verify", str(tmp_path / "run")).returncode == 0
 
 
@@ -181,6 +286,9 @@ def test_a_server_answers_from_its_cache_what_it_was_asked_before(
         told = of(record.result)
         assert (told.valid_cached, told.asked_aaaa.names) == (600, 400)
         assert told.asked_aaaa.cached + told.asked_a.cached == 0
+        counts = server_counts(record.hooks)
+        assert counts
+        assert (counts.queries, counts.looked_up) == (1000, 400)
     assert dutperf("verify", str(tmp_path / "run")).returncode == 0
 
 

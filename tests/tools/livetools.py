@@ -252,11 +252,15 @@ def crossed_neighbours(timeout_ms: int = 3000) -> NeighboursParams:
     )
 
 
-def lab_neighbours(timeout_ms: int = 3000) -> NeighboursParams:
-    """The next hops are the lab's device."""
+def lab_neighbours(
+    timeout_ms: int = 3000,
+    left: Sequence[IpVersion] = (4, 6),
+    right: Sequence[IpVersion] = (4, 6),
+) -> NeighboursParams:
+    """The next hops are the lab's device, which has these versions there."""
     return _neighbours(
-        left=[left for left, _ in GATEWAYS.values()],
-        right=[right for _, right in GATEWAYS.values()],
+        left=[GATEWAYS[version][0] for version in left],
+        right=[GATEWAYS[version][1] for version in right],
         timeout_ms=timeout_ms,
     )
 
@@ -292,7 +296,10 @@ def kept_lab() -> Iterator[Testbed]:
 
 @contextlib.contextmanager
 def lab_engine(
-    directory: Path, driver: Driver, right: dict[str, Any] | None = None
+    directory: Path,
+    driver: Driver,
+    right: dict[str, Any] | None = None,
+    neighbours: NeighboursParams | None = None,
 ) -> Iterator[Engine]:
     """An engine in the lab that is up, its ports open, its neighbours known.
 
@@ -302,7 +309,7 @@ def lab_engine(
         ports = lab_ports(driver)
         ports[1] = ports[1].model_copy(update=right or {})
         engine.open_ports(ports)
-        found = engine.set_neighbours(lab_neighbours()).neighbours
+        found = engine.set_neighbours(neighbours or lab_neighbours()).neighbours
         assert all(neighbour.mac for neighbour in found)
         yield engine
 

@@ -25,6 +25,7 @@ from dutperf.protocol.result_messages import DnsResult
 from dutperf.protocol.trial_messages import CachedNames, TrialRequest
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import SpreadFigure
+from dutperf.results.server_counts import server_counts
 from dutperf.results.trial_record import TrialRecord
 from dutperf.search import attempted
 from dutperf.tables.subject import Subject
@@ -230,6 +231,14 @@ def _wrong(line: _Told) -> str:
     return ", ".join(told) or "none"
 
 
+def _of_server(line: _Told) -> str:
+    counts = server_counts(line[0].hooks)
+    if counts is None:
+        return ""
+    cached = counts.queries - counts.looked_up
+    return f"{whole(counts.queries)}, {whole(cached)} from its cache"
+
+
 _COLUMNS: Columns[_Told] = (
     (Column("trial", "Its number."), lambda line: count(line[0].number)),
     (
@@ -260,6 +269,10 @@ _COLUMNS: Columns[_Told] = (
     (
         Column("asked again", "Of both, for names that were asked for before."),
         lambda line: count(line[1].asked_aaaa.again + line[1].asked_a.again),
+    ),
+    (
+        Column("the server counted", "Queries, where a hook reads them.", words=True),
+        _of_server,
     ),
 )
 

@@ -70,7 +70,7 @@ _PLACES = (
 """Their order for a reader."""
 
 DOUBTS: dict[FindingKind, str] = {
-    "contradiction": "contradicted by another result of this run",
+    "contradiction": "contradicted by another result of this run, or by the device",
     "modes": "repeats lie in groups with nothing between them: no single figure",
     "shift": "the device changed during the run: no single figure",
     "drift": "figures rise or fall from repeat to repeat: no stable figure",

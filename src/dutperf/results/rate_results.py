@@ -133,8 +133,9 @@ class Finding(Stored):
     load was not the one that was asked for. routing_fell: the device gave up the
     routing daemon beside the tester as its neighbour. misdirected: frames came
     that are for another port, or another host there. proxied: somebody answered SYNs in
-    the place of the tester's other end. contradiction: another result of
-    the run says otherwise. unusual: another one makes it improbable.
+    the place of the tester's other end. contradiction: another result of the run says
+    otherwise, or the device's own counters do. unusual: another result makes it
+    improbable.
     """
 
     kind: FindingKind

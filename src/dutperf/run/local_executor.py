@@ -66,6 +66,7 @@ from dutperf.results.device_words import (
 from dutperf.results.environment import MachineCheck, differences, listed
 from dutperf.results.model import RunPart
 from dutperf.results.passport import Passport
+from dutperf.results.server_counts import beside_server_counts
 from dutperf.routing import Speaker, Speaking, no_speaker
 from dutperf.run import (
     Job,
@@ -542,6 +543,7 @@ class Visit:
             result = beside_routing(result, records)
             result = beside_misdirected(result, records)
             result = beside_proxied(result, records)
+            result = beside_server_counts(result, records)
             result = beside_passport(result, job.cell, self._passport, records)
             belongs = {"place": job.planned.name, "series": job.cell.series}
             done.append(result.model_copy(update=belongs))

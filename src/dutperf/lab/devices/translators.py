@@ -12,21 +12,23 @@ which would be more questions than RFC 8219 9.1 has.
 
 Unbound remembers for a quarter of an hour which servers did not answer in time, and
 asks them less: one trial that was too fast would spoil those after it. So it forgets
-that before each trial, and counts anew. Names stay in its cache: those of a share that
-is cached are asked for before the first trial, those of other trials by nobody.
+that before each trial. Names stay in its cache: those of a share that is cached are
+asked for before the first trial, those of other trials by nobody. What both servers
+count goes on, and is read before a trial and after it.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
 from dutperf.config.side import InterfacePort, Ipv4Side, Ipv6Side, SideConfig
-from dutperf.config.testbed import Hook
+from dutperf.config.testbed import Hook, Hooks
 from dutperf.errors import SetupError
 from dutperf.lab import netns, processes, topology
 from dutperf.lab.devices.daemons import Daemon
@@ -374,6 +376,7 @@ options {
   dns64 64:ff9b::/96 { clients { any; }; };
 };
 controls { };
+statistics-channels { inet 127.0.0.1 port 8053 allow { 127.0.0.1; }; };
 logging { category default { null; }; };
 zone "dutperf.test" {
   type static-stub;
@@ -390,7 +393,25 @@ def _told(*order: str) -> Hook:
 
 
 _FORGET = _told("flush_infra", "all")
-_DNS_HOOKS = kernel_hooks()
+
+
+def _counting(counts: Hook, *before: Hook) -> Hooks:
+    """The server's own counters are read before a trial and after it."""
+    kernel = kernel_hooks()
+    return kernel.model_copy(
+        update={
+            "before_trial": [*before, counts, *kernel.before_trial],
+            "after_trial": [counts, *kernel.after_trial],
+        }
+    )
+
+
+_ASK_BIND = """\
+import http.client
+at = http.client.HTTPConnection("127.0.0.1", 8053)
+at.request("GET", "/json/v1/server")
+print(at.getresponse().read().decode())
+"""
 
 UNBOUND_DNS64 = LabDevice(
     name="unbound-dns64",
@@ -403,12 +424,7 @@ UNBOUND_DNS64 = LabDevice(
     right=lab_side("right", RIGHT_IPV4, RIGHT_IPV6),
     sysctls=ROUTER_SYSCTLS,
     daemons=(_UNBOUND,),
-    hooks=_DNS_HOOKS.model_copy(
-        update={
-            "before_trial": [_FORGET, *_DNS_HOOKS.before_trial],
-            "after_trial": [_told("stats"), *_DNS_HOOKS.after_trial],
-        }
-    ),
+    hooks=_counting(_told("stats_noreset"), _FORGET),
 )
 UNBOUND = replace(
     UNBOUND_DNS64,
@@ -450,5 +466,5 @@ BIND_DNS64 = replace(
     name="bind-dns64",
     description="BIND 9, a DNS64 server of one thread",
     daemons=(_BIND,),
-    hooks=_DNS_HOOKS,
+    hooks=_counting(inside(DUT, sys.executable, "-I", "-c", _ASK_BIND)),
 )
