@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,11 @@ from report_page import Page
 from dutperf.catalogue import PROCEDURES
 from dutperf.errors import InputError
 from dutperf.evidence.accounting import check_trials, names_of
-from dutperf.procedures.dns64 import share_table
+from dutperf.model.rate_specs import Dns64Spec
+from dutperf.procedures.dns64 import share_chart, share_table
 from dutperf.report import write_report
 from dutperf.results import TrialRecord
+from dutperf.results.rate_results import Finding
 from dutperf.simulation.fake_engine import FakeEngine, step
 from dutperf.tables import subjects
 
@@ -108,10 +111,60 @@ def test_both_shares_are_told_in_one_table(tmp_path: Path) -> None:
     assert told == [(share, each) for share in ("0", "100") for each in figures]
     assert made.rows[3].entries[4] == ""
     assert "does not matter" in made.notes[0]
-    page = Page(write_report(tmp_path / "run").read_text("utf-8"))
+    text = write_report(tmp_path / "run").read_text("utf-8")
+    page = Page(text)
     assert "20 % with an AAAA" in page.section("shares")
+    assert 'id="shares-chart"' in text
     assert share_table(list(subjects(results))[:1]) is None
+    assert share_chart(list(subjects(results))[:1]) is None
+    # Each is told apart wherever it is named.
+    assert [subject.frames.partition(" bytes")[2] for subject in subjects(results)] == [
+        *("", ", 20 % with an AAAA", ", 100 % cached"),
+    ]
     assert PROCEDURES["dns64"].unit == "queries/s"
+
+
+def test_both_shares_are_drawn_with_what_the_repeats_scatter(tmp_path: Path) -> None:
+    """A line for each of the shares of which there are fewer."""
+    keys = CACHED | {"cached_percent": [0, 50, 100], "aaaa_percent": [0, 20]}
+    run = Run(tmp_path / "run", FakeEngine(step(9000)))
+    results = run(campaign(spec(**keys | {"repeats": 2})))
+    cells = list(subjects(results))
+    medians = {
+        cell.spec.shares[0]: cell.median
+        for cell in cells
+        if isinstance(cell.spec, Dns64Spec)
+    }
+    made = share_chart(cells)
+    assert made
+    for line, aaaa in zip(made.data, (0, 20), strict=True):
+        assert line["name"] == f"{aaaa} % with an AAAA"
+        assert line["x"] == [0, 50, 100]
+        # All cached, they have one figure.
+        shares = [(0, aaaa), (50, aaaa), (100, 0)]
+        assert line["y"] == [medians[share] for share in shares]
+        assert [len(line["error_y"][end]) for end in ("array", "arrayminus")] == [3, 3]
+    first = cells[0].result
+    assert first
+    assert first.median
+    assert first.spread
+    ends = {"percentile_1": first.median - 7, "percentile_99": first.median + 3}
+    far = first.spread.model_copy(update=ends)
+    spread = first.model_copy(update={"spread": far})
+    others = [replace(cells[0], result=spread), *cells[1:]]
+    made = share_chart(others)
+    assert made
+    (drawn, _) = made.data
+    assert (drawn["error_y"]["array"][0], drawn["error_y"]["arrayminus"][0]) == (3, 7)
+    # One share of cached names, two with an AAAA: these are the axis.
+    made = share_chart(cells[:2])
+    assert made
+    (line,) = made.data
+    assert (line["name"], line["x"]) == ("0 % cached", [0, 20])
+    # What has no figure for all its repeats has no place in the graph.
+    doubt = Finding(kind="contradiction", of="dns64", message="", unit="queries/s")
+    doubtful = first.model_copy(update={"findings": [doubt]})
+    assert share_chart([replace(cells[0], result=doubtful), cells[1]]) is None
 
 
 def test_names_are_counted_as_one_by_one() -> None:

@@ -12,6 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from dutperf.charts.cells import CellView
+from dutperf.charts.chart import (
+    BOUND_SYMBOL,
+    HOVER_END,
+    Chart,
+    Trace,
+    layout,
+    line_trace,
+)
 from dutperf.charts.text import whole
 from dutperf.errors import InputError
 from dutperf.model.cell import Cell
@@ -159,7 +167,21 @@ def _meaning(cell: CellView) -> str:
     return f"{cached} % of the queries about {names} cached names; {have} an AAAA"
 
 
-# RFC 8219 9.2: medians and percentiles over both shares.
+# RFC 8219 9.2: medians and percentiles over both shares, as table and as graph.
+
+
+_Shares = dict[tuple[int, int], Subject]
+"""Cells, by the share of cached names and that of names with an AAAA."""
+
+
+def _by_shares(cells: Sequence[Subject]) -> dict[str, _Shares]:
+    """By IP versions, testbed and criterion, where there are several."""
+    found: dict[str, _Shares] = {}
+    for cell in cells:
+        if isinstance(cell.spec, Dns64Spec):
+            key = " ".join(filter(None, (cell.versions + cell.at, cell.criterion)))
+            found.setdefault(key, {})[cell.spec.shares[0]] = cell
+    return {key: of for key, of in found.items() if len(of) > 1}
 
 
 def share_table(cells: Sequence[Subject]) -> Table | None:
@@ -167,12 +189,7 @@ def share_table(cells: Sequence[Subject]) -> Table | None:
 
     None: there are no two shares of either.
     """
-    found: dict[tuple[str, str], dict[tuple[int, int], Subject]] = {}
-    for cell in cells:
-        if isinstance(cell.spec, Dns64Spec):
-            own = found.setdefault((cell.versions + cell.at, cell.judged), {})
-            own[cell.spec.shares[0]] = cell
-    several = {key: of for key, of in found.items() if len(of) > 1}
+    several = _by_shares(cells)
     if not several:
         return None
     shares = sorted({aaaa for of in several.values() for _, aaaa in of})
@@ -186,7 +203,7 @@ def share_table(cells: Sequence[Subject]) -> Table | None:
         ),
     )
     lines = [
-        Row("", (" ".join(filter(None, key)), str(cached), name, *entries))
+        Row("", (key, str(cached), name, *entries))
         for key, of in several.items()
         for cached in sorted({cached for cached, _ in of})
         for name, entries in _figures([of.get((cached, aaaa)) for aaaa in shares])
@@ -196,10 +213,80 @@ def share_table(cells: Sequence[Subject]) -> Table | None:
         title="Queries by cached names and by names with an AAAA (RFC 8219 9.2)",
         columns=columns,
         rows=tuple(lines),
-        notes=("of names that are all cached it does not matter what they have",)
-        if any(cached == 100 for of in several.values() for cached, _ in of)
-        else (),
+        notes=tuple(_notes(several)),
     )
+
+
+def _notes(several: Mapping[str, _Shares]) -> Iterator[str]:
+    every = [pair for of in several.values() for pair in of.items()]
+    if any(cached == 100 for (cached, _), _ in every):
+        yield "of names that are all cached it does not matter what they have"
+    for (cached, aaaa), cell in every:
+        if cell.judged != cell.criterion:
+            yield f"{cached} % cached, {aaaa} % with an AAAA: {cell.judged}"
+
+
+def share_chart(cells: Sequence[Subject]) -> Chart | None:
+    """Medians over the share of cached names, a line for each of those with an AAAA.
+
+    Over the latter where there are more of them. The bars are the percentiles. None:
+    nothing was measured at two shares.
+    """
+    several = _by_shares(cells)
+    every = {share for of in several.values() for share in of}
+    values = [sorted({share[axis] for share in every}) for axis in (0, 1)]
+    over = 0 if len(values[0]) >= len(values[1]) else 1
+    found: dict[str, dict[int, Subject]] = {}
+    for key, of in several.items():
+        for held in values[1 - over]:
+            name = f"{held} % {('cached', 'with an AAAA')[1 - over]}"
+            found[f"{key}, {name}" if len(several) > 1 else name] = {
+                share[over]: cell
+                for share, cell in of.items()
+                if cell.rate_fps is not None
+                # Of names that are all cached it does not matter what they have.
+                and (share[1 - over] == held or (over == 0 and share[0] == 100))
+            }
+    if not any(len(line) > 1 for line in found.values()):
+        return None
+    lines = [_share_line(*each) for each in enumerate(found.items())]
+    figure = layout(
+        ("queries about cached names, %", "names with an AAAA, %")[over],
+        "queries/s",
+        {"range": [-3, 103], "tickvals": values[over]},
+        {"rangemode": "tozero", "tickformat": ",d"},
+    )
+    return Chart("shares-chart", "Queries a second over both shares", lines, figure)
+
+
+def _reach(cell: Subject, end: SpreadFigure) -> float:
+    """From the median; 0: there is no such percentile."""
+    value = cell.of_spread(end).exact
+    return 0.0 if value is None else abs(value - (cell.rate_fps or 0.0))
+
+
+def _share_line(index: int, line: tuple[str, dict[int, Subject]]) -> Trace:
+    name, cells = line
+    shares = sorted(cells)
+    medians = [cells[share].rate_fps or 0.0 for share in shares]
+    trace = line_trace(index, name, [float(share) for share in shares], [*medians])
+    bounds = [cells[share].is_bound for share in shares]
+    if any(bounds):
+        usual = trace["marker"]["symbol"]
+        symbols = [BOUND_SYMBOL if bound else usual for bound in bounds]
+        trace["marker"] |= {"symbol": symbols}
+    if any(cells[share].several for share in shares):
+        trace["error_y"] = {
+            "type": "data",
+            "symmetric": False,
+            "array": [_reach(cells[share], "percentile_99") for share in shares],
+            "arrayminus": [_reach(cells[share], "percentile_1") for share in shares],
+            "color": trace["line"]["color"],
+            "thickness": 1.5,
+            "width": 5,
+        }
+    trace["hovertemplate"] = f"{name}, %{{x}} %: %{{y:,d}} queries/s" + HOVER_END
+    return trace
 
 
 _OF_REPEATS: Mapping[str, SpreadFigure] = {

@@ -94,6 +94,10 @@ def tables(
     yield from (table for table in found if table.rows)
 
 
+share_chart = dns64.share_chart
+"""What goes with a table over several cells of one procedure."""
+
+
 def result_tables(cells: Sequence[Subject]) -> Iterator[tuple[Table, list[Subject]]]:
     """The result of each cell, and what stands in each table.
 

@@ -16,7 +16,7 @@ from dutperf.model.procedure_keys import SearchedKeys
 from dutperf.model.rate_specs import BackToBackSpec
 from dutperf.model.specs import CapacitySearchKeys
 from dutperf.results import CellResult
-from dutperf.results.figures import Figure, cell_figure, judged_words
+from dutperf.results.figures import Figure, cell_figure
 from dutperf.search import Resolution
 from dutperf.tables.subject import Subject
 from dutperf.tables.table_model import Entry, Style, Verdict, state_word
@@ -169,10 +169,7 @@ def side_by_side(cells: Sequence[Subject]) -> SideBySide | None:
 
 def _measure(cell: Subject) -> tuple[str, str]:
     """What was asked for; how often losses were verified is what came of it."""
-    if cell.result is None:
-        return cell.procedure, cell.judged
-    as_asked = cell.result.model_copy(update={"verified_by": None})
-    return cell.procedure, judged_words(as_asked)
+    return cell.procedure, cell.criterion
 
 
 def _verified_by(cell: Subject) -> int:

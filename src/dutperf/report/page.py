@@ -51,7 +51,7 @@ from dutperf.charts.trial_views import (
     verdict_on,
 )
 from dutperf.errors import InputError
-from dutperf.procedures.measurements import METHODS, result_tables, tables
+from dutperf.procedures.measurements import METHODS, result_tables, share_chart, tables
 from dutperf.procedures.method import Panel
 from dutperf.procedures.requirements import judged
 from dutperf.procedures.side_by_side import side_by_side
@@ -253,7 +253,8 @@ def render(source: Source) -> str:
     stateful = connection_views(cells)
     panels = panels_of(cells)
     timings = timings_of(cells)
-    curves = (rates, losses, losses_around)
+    shares = share_chart(cells)
+    curves = (rates, losses, losses_around, shares)
     charts = [*searches.values(), *(chart for chart in curves if chart)]
     charts += [*repeats.values(), *rate_repeats.values(), *timeouts.values()]
     charts += [chart for _, chart in (*growth, *sweeps) if chart]
@@ -277,6 +278,7 @@ def render(source: Source) -> str:
         rates=rates,
         losses=losses,
         losses_around=losses_around,
+        shares=shares,
         growth=growth,
         sweeps=sweeps,
         stateful=stateful,

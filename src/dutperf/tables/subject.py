@@ -9,7 +9,7 @@ from typing import Literal
 
 from dutperf.catalogue import PROCEDURES, Family, Procedure, ProcedureName, Unit
 from dutperf.model.cell import Cell
-from dutperf.model.rate_specs import RateSearchKeys
+from dutperf.model.rate_specs import QueryKeys, RateSearchKeys
 from dutperf.model.specs import ProcedureSpec
 from dutperf.model.stateful_keys import Stateful
 from dutperf.model.traffic import Traffic
@@ -220,10 +220,30 @@ class Subject:
         return ", ".join(criterion_words(timeout_ms, request.loss_tolerance_ppb / 1e7))
 
     @property
+    def criterion(self) -> str:
+        """The same as asked for: how often losses were verified is what came of it."""
+        if not self.result:
+            return self.judged
+        return judged_words(self.result.model_copy(update={"verified_by": None}))
+
+    @property
     def frames(self) -> str:
-        """IP versions, frame sizes, the traffic profile, and connections."""
-        told = (self.versions, self.sizes, self.profile, self._connections_words)
+        """IP versions, frame sizes, the traffic profile, connections, and queries."""
+        told = (self.versions, self.sizes, self.profile, self._opened_or_asked)
         return ", ".join(part for part in told if part)
+
+    @property
+    def _opened_or_asked(self) -> str:
+        return self._connections_words or self._queries_words
+
+    @property
+    def _queries_words(self) -> str:
+        """``60 % cached, 50 % with an AAAA``; empty: neither, or no queries."""
+        if not isinstance(self.spec, QueryKeys):
+            return ""
+        cached, aaaa = self.spec.shares[0]
+        told = {f"{cached} % cached": cached, f"{aaaa} % with an AAAA": aaaa}
+        return ", ".join(words for words, percent in told.items() if percent)
 
     @property
     def _connections_words(self) -> str:
@@ -249,7 +269,7 @@ class Subject:
     @property
     def series(self) -> str:
         """What is the same for all frame sizes of a series."""
-        on = self._connections_words
+        on = self._opened_or_asked
         parts = (self.versions, self.ways, self.profile, on, self.judged)
         return f"{', '.join(part for part in parts if part)}{self.at}"
 
