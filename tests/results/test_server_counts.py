@@ -127,7 +127,8 @@ def judged(
 def test_a_server_that_counts_as_the_tester_does_is_shown(
     measured: ResultsFile,
 ) -> None:
-    results = judged(measured)
+    # A question that was lost on the way is asked again, and came once.
+    results = judged(measured, asked=1)
     (subject,) = subjects(results)
     assert subject.result
     assert subject.result.findings == measured.cells[0].findings
@@ -148,8 +149,7 @@ def test_a_server_that_counts_as_the_tester_does_is_shown(
         ({"queries": 1}, "it counted 489 queries, and 488 were sent"),
         ({"looked_up": 1}, "it looked 294 names up, and 293 were not to be in its"),
         ({"looked_up": -1}, "it looked 292 names up, and 293 were not to be in its"),
-        ({"asked": 1}, "it asked 587 times, and the authority 586 times"),
-        ({"asked": -1}, "it asked 585 times, and the authority 586 times"),
+        ({"asked": -1}, "it asked 585 times, and 586 questions came"),
     ],
 )
 def test_one_query_that_it_counts_otherwise_is_told(

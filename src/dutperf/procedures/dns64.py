@@ -358,6 +358,10 @@ _COLUMNS: Columns[_Told] = (
         lambda line: count(line[1].asked_aaaa.again + line[1].asked_a.again),
     ),
     (
+        Column("of other trials", "Questions about their names: still worked on."),
+        lambda line: count(line[1].unknown_queries),
+    ),
+    (
         Column("the server counted", "Queries, where a hook reads them.", words=True),
         _of_server,
     ),

@@ -5,7 +5,7 @@ Its counters go on, so they are read before a trial and after it, by one command
 * Unbound: ``unbound-control stats_noreset``;
 * BIND 9: ``/json/v1/server`` of its statistics channel.
 
-Of a trial that passed they have to be those of the tester, each of them exactly.
+Of a trial that passed they have to be those of the tester, each of them.
 """
 
 from __future__ import annotations
@@ -130,5 +130,6 @@ def _differences(
     kinds = (dns.asked_aaaa, dns.asked_a)
     asked = sum(kind.names + kind.again + kind.cached for kind in kinds)
     asked += dns.unknown_queries + dns.damaged_queries
-    if counts.asked not in (None, asked):
-        yield f"it asked {counts.asked:,} times, and the authority {asked:,} times"
+    # More than came: what was lost on the way, and is asked for again.
+    if counts.asked is not None and counts.asked < asked:
+        yield f"it asked {counts.asked:,} times, and {asked:,} questions came"
