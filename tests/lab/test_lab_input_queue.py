@@ -10,7 +10,7 @@ import pytest
 
 from dutperf.config.campaign import IN_FLIGHT_FRAMES
 from dutperf.errors import SetupError
-from dutperf.lab import machine
+from dutperf.lab import LABS, machine
 from dutperf.lab.machine import (
     QUEUE_FRAMES,
     apply_changes,
@@ -258,3 +258,21 @@ def test_the_thread_of_a_cpu_is_found_among_its_namesakes(tmp_path: Path) -> Non
     found = find_kernel_thread("ksoftirqd/1", tmp_path)
     assert found == Process(pid=6, start_ticks=600, boot_id="b1")
     assert find_kernel_thread("ksoftirqd/2", tmp_path) is None
+
+
+def test_what_a_server_answers_waits_in_its_socket_alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """However long the input queue is: 256 queries, as Linux has it."""
+    buffer = tmp_path / "rmem_default"
+    buffer.write_text("212992\n")
+    monkeypatch.setattr(machine, "RECEIVE_BUFFER", buffer)
+    router = LABS["linux-router"].queue_frames()
+    assert router > 256
+    servers = {
+        name: device.queue_frames()
+        for name, device in LABS.items()
+        if any(daemon.answers for daemon in device.daemons)
+    }
+    assert servers == dict.fromkeys(("unbound-dns64", "unbound", "bind-dns64"), 256)
+    assert LABS["linux-router-snmp"].queue_frames() == router

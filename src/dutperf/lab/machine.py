@@ -87,6 +87,9 @@ def _write(path: Path, value: int) -> None:
 
 
 BACKLOG = Path("/proc/sys/net/core/netdev_max_backlog")
+RECEIVE_BUFFER = Path("/proc/sys/net/core/rmem_default")
+_SHORT_FRAME_BYTES = 832
+"""What a query takes of a socket's buffer, as ``ss -m`` tells: 256 are its record's."""
 QUEUES = 2
 """The kernel takes the whole input queue to a second one, and fills the first again."""
 QUEUE_FRAMES = IN_FLIGHT_FRAMES * 3 // 4 // QUEUES
@@ -153,6 +156,11 @@ def queue_length() -> int | None:
         return int(BACKLOG.read_text("ascii"))
     except OSError:
         return None
+
+
+def socket_frames() -> int:
+    """Short frames that a UDP socket holds, if its program asks for no more."""
+    return int(RECEIVE_BUFFER.read_text("ascii")) // _SHORT_FRAME_BYTES
 
 
 def server_of(cpu: int | None) -> Process | None:

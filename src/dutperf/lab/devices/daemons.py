@@ -40,6 +40,7 @@ class Daemon:
         hint: what else may be wrong.
         table: how many routes of each IP version it has beside its settings, and puts
             into the kernel's table (``static_routes``).
+        answers: frames are for it, and wait for it in the buffer of its socket.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Daemon:
     settings: str
     hint: str
     table: int = 0
+    answers: bool = False
 
     def start(self, namespace: str, programs: Programs) -> None:
         """Starts it in ``namespace`` and waits until it runs, and has its routes.

@@ -336,6 +336,8 @@ class LabDevice:
         """How many frames wait in front of it without being lost."""
         frames = [machine.queue_length() or machine.QUEUE_FRAMES]
         frames += [each.queue_frames(home) for home, each in self.translators.items()]
+        if any(daemon.answers for daemon in self.daemons):
+            frames.append(machine.socket_frames())
         return min(frames)
 
     def own_frames(self, _directory: Path) -> int | None:

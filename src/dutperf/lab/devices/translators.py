@@ -352,6 +352,7 @@ _UNBOUND = Daemon(
     arguments=("-d", "-c", "{settings}"),
     settings=_UNBOUND_SETTINGS,
     hint="it needs its module dns64, which Debian's package has",
+    answers=True,
 )
 _BIND = Daemon(
     name="BIND 9",
@@ -384,6 +385,7 @@ zone "dutperf.test" {
 };
 """,
     hint="on Debian the package bind9",
+    answers=True,
 )
 
 
