@@ -115,6 +115,7 @@ def test_both_shares_are_told_in_one_table(tmp_path: Path) -> None:
     page = Page(text)
     assert "20 % with an AAAA" in page.section("shares")
     assert 'id="shares-chart"' in text
+    assert "Bars: 1st and 99th percentile" in page.section("shares")
     assert share_table(list(subjects(results))[:1]) is None
     assert share_chart(list(subjects(results))[:1]) is None
     # Each is told apart wherever it is named.
