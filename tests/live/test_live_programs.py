@@ -13,6 +13,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
 from dutperf import lab
+from dutperf.adapters.netconf.traffic import ANALYZER, GENERATOR, Sides
 from dutperf.adapters.stl import (
     STLClient,
     STLFlowStats,
@@ -21,8 +22,11 @@ from dutperf.adapters.stl import (
     STLTXSingleBurst,
 )
 from dutperf.api import Tester
+from dutperf.config.campaign import LabKeys
 from dutperf.lab.devices.known_answer import ACCOUNT
 from dutperf.run.hook_runs import run_hooks
+
+NO_MAC = "00:00:00:00:00:00"
 
 pytestmark = [*needs_engine, *tolerant]
 
@@ -78,3 +82,40 @@ def test_packets_of_trex_arrive_as_they_were_described() -> None:
     assert stats[0]["obytes"] == 1234 * len(packet / Raw(b"x" * 30))
     assert stats["flow_stats"][3]["rx_pkts"]["total"] == 1234
     assert "forward foreground: seen 1234, left 1234" in hook.output
+
+
+def test_a_netconf_analyzer_counts_what_the_device_let_through() -> None:
+    """Bursts of seven frames; the device drops each second frame, and says so."""
+    packet = Ether(src=NO_MAC, dst=NO_MAC) / IP(src="198.18.0.2", dst="198.19.0.2")
+    data = bytes(packet / UDP(sport=1024, dport=7) / Raw(b"x" * 82)).hex().upper()
+    drop = {"forward": {"rules": [{"every": 2, "do": "drop"}]}}
+    lab.up(LabKeys(name="known-answer", behaviour=drop))
+    with Tester(lab="known-answer") as tester:
+        sides = Sides(tester)
+        left = {
+            "testframe-type": "dutperf-testframe:testframe",
+            "frame-size": 128,
+            "frame-data": data,
+            "interframe-gap": 50_000,
+            "frames-per-burst": 7,
+            "interburst-gap": 1_000_000,
+            "total-frames": "1400",
+        }
+        sides.apply({}, interfaces(left={GENERATOR: left}, right={ANALYZER: {}}))
+        sides.join()
+        counts = sides.state()["right"]
+        (hook,) = run_hooks([ACCOUNT], "after_trial")
+    assert "forward foreground: seen 1400, left 700" in hook.output
+    assert (counts["pkts"], counts["octets"]) == ("700", str(700 * 128))
+    stats = counts["testframe-stats"]
+    assert stats["sequence-errors"] in ("699", "700")  # the last one may be missing
+    assert stats["latency"]["samples"] == "700"
+    assert sides.why_unknown() == ""
+
+
+def interfaces(**sides: dict[str, object]) -> dict[str, object]:
+    each = [
+        {"name": name, "type": "iana-if-type:ethernetCsmacd", **told}
+        for name, told in sides.items()
+    ]
+    return {"ietf-interfaces:interfaces": {"interface": each}}

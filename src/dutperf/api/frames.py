@@ -25,6 +25,7 @@ from dutperf.protocol.stream_messages import (
     DirectionRequest,
     FieldVariation,
     Mix,
+    RateStep,
     StreamRequest,
 )
 from dutperf.protocol.trial_messages import TrialRequest
@@ -157,12 +158,14 @@ class Load:
         rate_fps: of all together.
         share: of the first: so many of so many frames.
         sizes: of the first in turn, instead of its own.
+        steps: bursts and pauses, again and again; ``rate_fps`` is the highest of them.
     """
 
     templates: Sequence[FrameTemplate]
     rate_fps: int
     share: tuple[int, int] = (1, 1)
     sizes: Sequence[int] = ()
+    steps: Sequence[RateStep] = ()
 
 
 Loads = Mapping[DirectionName, Load]
@@ -251,6 +254,7 @@ class OpenFrames:
             return DirectionRequest(
                 name=name,
                 rate_fps=load.rate_fps,
+                steps=list(load.steps),
                 streams=streams,
                 mix=Mix(foreground=m, of=n) if len(streams) > 1 else None,
             )

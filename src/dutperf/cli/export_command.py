@@ -236,17 +236,38 @@ def serve_command(
             "lab:NAME or simulated:FPS",
         ),
     ] = None,
+    netconf: Annotated[
+        str | None,
+        typer.Option(
+            metavar="WHERE",
+            help="instead, a network tester for NETCONF clients, likewise",
+        ),
+    ] = None,
+    keys: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE",
+            help="of --netconf: public keys of who may, as sshd has them",
+        ),
+    ] = Path("~/.ssh/authorized_keys"),
 ) -> None:
     """Show runs in a browser: their reports, comparisons, and the one that goes on."""
+    if (otg is not None or netconf is not None) and host != "127.0.0.1":
+        raise InputError(
+            f"--host {host}: who may have this tester send is on this machine",
+            "leave --host out",
+        )
+    if otg is not None and netconf is not None:
+        raise InputError("--otg and --netconf are two servers", "give one of them")
     if otg is not None:
         from dutperf.adapters.otg import serve_otg  # noqa: PLC0415 - as below
 
-        if host != "127.0.0.1":
-            raise InputError(
-                f"--host {host}: who may have this tester send is on this machine",
-                "leave --host out",
-            )
         serve_otg(otg, port, _tell)
+        return
+    if netconf is not None:
+        from dutperf.adapters.netconf import serve_netconf  # noqa: PLC0415 - as below
+
+        serve_netconf(netconf, port, keys.expanduser(), _tell)
         return
     # The web framework is loaded by nobody else.
     from dutperf.comparison.output import render  # noqa: PLC0415
