@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from labtools import LAB_GROUP
 from livetools import SHORT, dutperf, needs_engine
 from ruamel.yaml import YAML
 
@@ -98,6 +99,24 @@ def test_ipv4_to_ipv6_through_the_translator(tmp_path: Path) -> None:
         streams = frame_loss(tmp_path / "r", *options)
     assert amiss(streams) == []
     assert len(streams) == 4
+
+
+@pytest.mark.tolerant
+@pytest.mark.xdist_group(LAB_GROUP)
+@needs_tayga
+@pytest.mark.parametrize("name", ["464xlat", "4in6"])
+def test_native_ipv6_goes_beside_connections_of_ipv4_as_a_service(
+    tmp_path: Path, name: str
+) -> None:
+    """RFC 8219 5.3, both ways: the NAT of the IPv4 frames does not meet the others."""
+    with lab_up(name):
+        opened = ("--stateful", "--connections", "100", "--phase1-rate", "1000")
+        options = ("--lab", name, "--mix", "50/50", "--background-ip", "6", *opened)
+        streams = frame_loss(tmp_path / "r", *options, "--ignore-checksums")
+    assert amiss(streams) == []
+    assert all(s.inspected and s.inspected.frames for s in streams)
+    kinds = [(s.name, s.sent) for s in streams]
+    assert kinds == [("foreground", 100), ("background", 100)] * 2
 
 
 @pytest.mark.parametrize("ip", ["4", "6"])

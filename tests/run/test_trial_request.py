@@ -69,6 +69,7 @@ def test_one_hop_is_expected_to_be_taken_of_the_ttl() -> None:
         ({"hops": 2}, 8, 8),
         ({"translated_hops": 3}, 9, 7),
         ({"hops": 2, "translated_hops": 3}, 8, 7),
+        ({"translated_hops": 6, "ipv6_hops": 2}, 8, 4),
     ],
 )
 def test_a_testbed_may_have_more_hops_and_others_for_what_it_translates(

@@ -324,6 +324,11 @@ class Testbed(Strict):
         description="the same of frames that the DUT translates to the other IP "
         "version; default: as hops",
     )
+    ipv6_hops: Hops = Field(
+        default=None,
+        description="the same of frames that are IPv6 on both sides, as native IPv6 "
+        "beside 464XLAT; default: as hops",
+    )
     device: DeviceFacts = Field(
         default=DeviceFacts(), description="the DUT's parameters (RFC 9693 6)"
     )
@@ -454,6 +459,8 @@ class Testbed(Strict):
         """
         if left != right and self.translated_hops is not None:
             return self.translated_hops
+        if left == right == 6 and self.ipv6_hops is not None:
+            return self.ipv6_hops
         if self.hops is not None:
             return self.hops
         near, far = self.left.ip(left), self.right.ip(right)

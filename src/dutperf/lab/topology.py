@@ -293,6 +293,7 @@ def join(device: LabDevice, cpus: CpuPlan) -> None:
         for namespace, box in _boxes_by_namespace(device):
             _wait_until_up(namespace)
             open_way(namespace, box)
+            netns.run_ip(namespace, [f"route add {route}" for route in box.routes])
 
 
 def ways_now(device: LabDevice) -> list[str]:
@@ -444,6 +445,7 @@ def testbed_of(device: LabDevice, cpus: CpuPlan, keys: LabKeys) -> Testbed:
         translates=device.translates,
         hops=device.hops,
         translated_hops=device.translated_hops,
+        ipv6_hops=device.ipv6_hops,
         hooks=device.hooks,
         routing=device.routing,
     )

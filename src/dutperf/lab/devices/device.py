@@ -64,12 +64,14 @@ class Box:
         translator: the program that translates between IP versions, if any.
         ruleset: the kernel's packet filter, as nftables' JSON commands.
         inner: its addresses on the wire between two boxes.
+        routes: over that wire, as ip(8) takes them.
         ways: to the other box; the lab takes the first one that the kernel has.
     """
 
     translator: Translator | None = None
     ruleset: tuple[Mapping[str, Any], ...] = ()
     inner: tuple[str, ...] = ()
+    routes: tuple[str, ...] = ()
     ways: tuple[Way, ...] = ()
 
 
@@ -105,6 +107,7 @@ class LabDevice:
             software), with its processes and a way to start them again; what that was.
         routing: how its routing daemons speak with their neighbours.
         hops: by how much TTL and hop limit fall, where that is not as of one router.
+        ipv6_hops: the same of native IPv6, where it is another number.
         own_name: of the lab that it is in, of several at once: see ``at``.
     """
 
@@ -127,6 +130,7 @@ class LabDevice:
     restarts: Callable[[LabDevice, Sequence[Process], Programs], str] = restart_links
     routing: Routing = field(default_factory=Routing)
     hops: int | None = None
+    ipv6_hops: int | None = None
     own_name: str | None = None
 
     # Where it is

@@ -12,6 +12,7 @@ from dutperf.config.side import Ipv4Side
 from dutperf.lab.devices.device import (
     LEFT_IPV6,
     RIGHT_IPV4,
+    RIGHT_IPV6,
     TUNNEL_HOPS,
     Box,
     LabDevice,
@@ -52,6 +53,12 @@ from dutperf.protocol.base import Side
 #     10.0.0.2 > 198.19.0.2  in  2001:2:0:b4::1 > 2001:2:0:af::1  on the wire between
 #     10.0.0.2 =nftables= 198.19.0.1, a port from 1024 on          on the right
 #
+# Native IPv6, the background traffic of RFC 8219 5.3, both boxes route: it meets no
+# tunnel and no NAT. So it is with ``464xlat`` below:
+#
+#     2001:2::2          left ---- left  2001:2::1/64
+#     2001:2:0:8000::2  right ---- right 2001:2:0:8000::1/64
+#
 # The AFTR translates behind the tunnel's end. With lw4o6 (RFC 7596) the B4 does: the
 # same work at the other end of it.
 #
@@ -70,6 +77,15 @@ _B4_WIRE, _AFTR_WIRE = "2001:2:0:64::1", "2001:2:0:64::2"
 _INSIDE, _OUTSIDE = "10.0.0.0/8", "198.18.0.0/15"
 _MAC = "02:00:00:00:af:01"
 _OUT_OF_TUNNEL = "encap seg6local action End.DX4 nh4 0.0.0.0"
+
+
+NATIVE_HOPS = 2
+"""Each box takes one of native IPv6."""
+_LEFT_NETWORK, _RIGHT_NETWORK = "2001:2::/64", "2001:2:0:8000::/64"
+_DUAL_STACK = {
+    "left": ("10.0.0.1/8", "2001:2::1/64", "fe80::1/64"),
+    "right": ("198.19.0.1/24", "2001:2:0:8000::1/64", "fe80::1/64"),
+}
 
 
 def _tunnel(own: str, other: str, next_hop: str, network: str) -> Way:
@@ -114,6 +130,7 @@ def _aftr_rules() -> Iterator[Command]:
 
 B4 = Box(
     inner=(f"{_B4_WIRE}/64", "fe80::1/64"),
+    routes=(f"{_RIGHT_NETWORK} via {_AFTR_WIRE}",),
     ways=(
         _tunnel(*_TO_AFTR),
         Way(name=_BY_SEGMENTS, commands=_segments(*_TO_AFTR, table="main")),
@@ -122,6 +139,7 @@ B4 = Box(
 AFTR = Box(
     ruleset=tuple(_aftr_rules()),
     inner=(f"{_AFTR_WIRE}/64", "fe80::2/64"),
+    routes=(f"{_LEFT_NETWORK} via {_B4_WIRE}",),
     ways=(
         _tunnel(*_TO_B4),
         Way(
@@ -146,19 +164,19 @@ FOUR_IN_SIX = LabDevice(
     name="4in6",
     description="DS-Lite: a B4, then an AFTR with nftables source NAT of UDP and TCP "
     f"to {PUBLIC_IPV4}",
-    addresses={"left": ("10.0.0.1/8",), "right": ("198.19.0.1/24",)},
+    addresses=_DUAL_STACK,
     left=lab_side(
         "left",
         Ipv4Side(address="10.0.0.2", gateway="10.0.0.1", virtual=PUBLIC_IPV4),
-        None,
+        LEFT_IPV6,
     ),
-    right=lab_side("right", RIGHT_IPV4, None),
+    right=lab_side("right", RIGHT_IPV4, RIGHT_IPV6),
     boxes=(B4, AFTR),
     sysctls=ROUTER_SYSCTLS,
     tracking=Tracking(),
     hooks=gateway_hooks(CHAIN),
     restarts=restart_rules,
-    hops=2,
+    hops=NATIVE_HOPS,
 )
 
 
@@ -321,7 +339,7 @@ CLAT = Box(
         mtu=INNER_MTU,
     ),
     inner=(f"{_CLAT}/64", "fe80::1/64"),
-    ways=(Way(commands=(f"route add {PREFIX} via {_PLAT}",)),),
+    routes=(f"{PREFIX} via {_PLAT}", f"{_RIGHT_NETWORK} via {_PLAT}"),
 )
 PLAT = Box(
     translator=Translator(
@@ -335,23 +353,24 @@ PLAT = Box(
     ),
     ruleset=tuple(source_nat("ip", PUBLIC_IPV4)),
     inner=(f"{_PLAT}/64", "fe80::2/64"),
-    ways=(Way(commands=(f"route add {_HOSTS}/64 via {_CLAT}",)),),
+    routes=(f"{_HOSTS}/64 via {_CLAT}", f"{_LEFT_NETWORK} via {_CLAT}"),
 )
 XLAT464 = LabDevice(
     name="464xlat",
     description="464XLAT: TAYGA as CLAT, then TAYGA and nftables as PLAT, "
     f"to {PUBLIC_IPV4}",
-    addresses={"left": ("10.0.0.1/8",), "right": ("198.19.0.1/24",)},
+    addresses=_DUAL_STACK,
     left=lab_side(
         "left",
         Ipv4Side(address="10.0.0.2", gateway="10.0.0.1", virtual=PUBLIC_IPV4),
-        None,
+        LEFT_IPV6,
     ),
-    right=lab_side("right", RIGHT_IPV4, None),
+    right=lab_side("right", RIGHT_IPV4, RIGHT_IPV6),
     boxes=(CLAT, PLAT),
     sysctls=ROUTER_SYSCTLS,
     tracking=Tracking(),
     hooks=gateway_hooks(CHAIN),
     restarts=restart_translators,
     hops=2 * TUNNEL_HOPS,
+    ipv6_hops=NATIVE_HOPS,
 )
