@@ -258,6 +258,7 @@ def _shape(pattern: str) -> Any:  # noqa: ANN401 - pydantic's own return type
 
 
 _NAME = "[A-Za-z0-9_][A-Za-z0-9._-]{0,63}"
+_QUESTION = "\\S[^\\n\\r\\t]{0,79}"
 _INTERFACE = "[^\\s/:,]{1,15}"
 """A comma would begin another argument of DPDK's driver."""
 _PCI = "[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\\.[0-7]"
@@ -276,6 +277,11 @@ Name = Annotated[
         "must be 1 to 64 letters, digits, '.', '_' or '-', the first a letter or digit",
     ),
     _shape(_NAME),
+]
+Question = Annotated[
+    str,
+    _matches(_QUESTION, "must be a line of 1 to 80 characters"),
+    _shape(_QUESTION),
 ]
 InterfaceName = Annotated[
     str,

@@ -24,6 +24,7 @@ from dutperf.model.fields import (
     Listed,
     Name,
     OneOrMore,
+    Question,
     Strict,
     Width,
     distinct,
@@ -217,6 +218,11 @@ class ProcedureKeys(Strict):
         min_length=1,
         description="at which of the campaign's labs or testbeds, by their names; "
         "default: at all of them",
+    )
+    question: Question | None = Field(
+        default=None,
+        description="what it answers, in the reader's words: procedures of one "
+        "question have a page of the report together, devices beside each other",
     )
     ip: OneOrMore[IpVersions] = Field(
         default=[],

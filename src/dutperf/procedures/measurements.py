@@ -25,6 +25,7 @@ from dutperf.procedures.stateful import (
 )
 from dutperf.results import Scalability, SweepResult
 from dutperf.tables.connection_tables import phase_table, transport_table
+from dutperf.tables.question_tables import answers
 from dutperf.tables.rate_tables import (
     goal_table,
     media_table,
@@ -78,7 +79,8 @@ def tables(
         scalability: as stored.
         sweeps: likewise.
     """
-    found = [table for table, _ in result_tables(cells)]
+    found = [answer.table for answer in answers(cells)]
+    found += (table for table, _ in result_tables(cells))
     beside = [
         media_table(cells),
         transport_table(cells),

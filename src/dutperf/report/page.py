@@ -63,6 +63,7 @@ from dutperf.results import HookRun, TrialRecord, Words, closing
 from dutperf.results.storage import write_atomically
 from dutperf.standards import Deviation
 from dutperf.tables import Column, Verdict
+from dutperf.tables.question_tables import Answer, answers
 from dutperf.tables.rate_tables import rate_rows
 from dutperf.tables.scalability_tables import growths, swept
 from dutperf.tables.table_model import delay
@@ -173,6 +174,7 @@ _MANY = 3
 """So many cells may have a panel each; of more the reader chooses one."""
 _PARTS = (
     ("glance", "Summary"),
+    ("questions", ""),
     ("summary", "Results"),
     ("rates", "Rates"),
     ("losses", "Frame loss"),
@@ -198,7 +200,10 @@ _PARTS = (
     ("hooks", "Hooks"),
     ("glossary", "Glossary"),
 )
-"""The sections and their names in the contents; what has nothing to say is left out."""
+"""The sections and their names in the contents; what has nothing to say is left out.
+
+Each question has a section of its own, with the number as its name there.
+"""
 
 
 @dataclass(frozen=True)
@@ -216,6 +221,23 @@ class DeviationView:
         """How the RFC says it."""
         level = self.deviation.level
         return text.MISSING if level is None else _LEVELS.get(level, level)
+
+
+@dataclass(frozen=True)
+class QuestionPage:
+    """The answer to one question, and what its devices are."""
+
+    answer: Answer
+    source: Source
+
+    @property
+    def devices(self) -> list[tuple[str, str]]:
+        """Name, and what forwards there, of those that are told apart."""
+        return [
+            (each.name, each.forwards)
+            for each in self.source.testbeds
+            if each.name in self.answer.devices and each.forwards
+        ]
 
 
 def write_report(directory: Path) -> Path:
@@ -269,6 +291,7 @@ def render(source: Source) -> str:
         throughput=[c for c in cells if c.family == "rate search" and c.unit == "fps"],
         frame_loss=[c for c in cells if c.family == "load sweep"],
         delays=[c for c in cells if c.family == "fixed load"],
+        questions=[QuestionPage(each, source) for each in answers(cells)],
         results=list(result_tables(cells)),
         tables={t.key: t for t in tables(cells, source.scalability, source.sweeps)},
         repeats=repeats,
@@ -310,7 +333,7 @@ def glance_of(source: Source, cells: list[CellView], *, more: str) -> dict[str, 
         "cells": cells,
         "beside": side_by_side(cells),
         "style": STYLE,
-        "cards": cards_of(cells),
+        "cards": cards_of([c for c in cells if not (c.spec and c.spec.question)]),
         "trust": trust,
         "light": in_a_sentence(trust, cells),
         "required": judged(source.campaign.requirements, source.cells),

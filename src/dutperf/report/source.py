@@ -44,6 +44,12 @@ class TestbedRecord:
         """Its name, and the description of the DUT."""
         return ": ".join(part for part in (self.name, self.description) if part)
 
+    @property
+    def forwards(self) -> str:
+        """What the DUT is, without where it runs; its description where that is all."""
+        told = self.environment.device.get("nat") if self.environment else None
+        return told or self.description
+
 
 @dataclass(frozen=True)
 class Failure:
