@@ -58,6 +58,9 @@ def _json_escape(character: str) -> str:
 # Names that several rooms make and none reads apart.
 
 
+_CORES = re.compile(r"-\d+cores\Z")
+
+
 def lab_name(name: str, rules: int | None = None, label: str | None = None) -> str:
     """A lab as it is told from others of its kind: by filters and label, too.
 
@@ -66,6 +69,11 @@ def lab_name(name: str, rules: int | None = None, label: str | None = None) -> s
     device, _, own = name.partition("@")
     parts = (device, rules, label, own or None)
     return "-".join(str(part) for part in parts if part is not None)
+
+
+def without_cores(name: str) -> str:
+    """A testbed's name without how many of its cores are active."""
+    return _CORES.sub("", name)
 
 
 # Lines of CSV (RFC 4180) that a spreadsheet takes for what they are.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,14 @@ from dutperf.config import Campaign, expand, load_campaign
 from dutperf.config.campaign import LabKeys
 from dutperf.config.expansion import resolved
 from dutperf.config.testbed import Hook, Hooks, Testbed
-from dutperf.lab.processes import cpus_of_mask, dut_cpus, plan_cpus, rps_mask
+from dutperf.errors import InputError
+from dutperf.lab.processes import (
+    core_numbers,
+    cpus_of_mask,
+    dut_cpus,
+    plan_cpus,
+    rps_mask,
+)
 from dutperf.model.fields import CampaignError
 
 SET = Hook(command=["ssh-less", "--online", "{cores}", "of={cores}"])
@@ -73,6 +81,57 @@ def test_a_device_whose_cores_nobody_sets_is_refused() -> None:
     known = campaign(2).model_copy(update={"lab": [LabKeys(name="known-answer")]})
     with pytest.raises(CampaignError, match="no hook set_cores"):
         planned_testbeds(known)
+
+
+def test_all_are_as_many_as_the_machine_has_and_only_where_they_can_be_set(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(lab, "core_numbers", lambda: [1, 2, 3])
+    chosen = Campaign.model_validate(
+        {
+            "name": "cores",
+            "cores": "all",
+            "lab": ["nft-nat44", "known-answer"],
+            "procedures": [
+                {"procedure": "throughput", "testbeds": ["nft-nat44"]},
+                {"procedure": "frame-loss", "testbeds": ["known-answer"]},
+            ],
+        }
+    )
+    planned = planned_testbeds(chosen)
+    names = [*(f"nft-nat44-{n}cores" for n in (1, 2, 3)), "known-answer"]
+    assert [each.name for each in planned] == names
+    beds = [each.testbed for each in planned]
+    assert {(c.procedure, c.testbed) for c in expand(chosen, *beds)} == {
+        *(("throughput", name) for name in names[:3]),
+        ("frame-loss", "known-answer"),
+    }
+    stored = resolved(chosen, *beds)
+    assert stored["cores"] == [1, 2, 3]
+    again = Campaign.model_validate(stored, strict=True)
+    assert [p.testbed for p in planned_testbeds(again)] == beds
+    assert expand(again, *beds) == expand(chosen, *beds)
+
+
+def test_all_of_a_device_elsewhere_are_not_known() -> None:
+    data = campaign(1, testbed=bench()).model_dump(exclude_unset=True)
+    with pytest.raises(ValidationError, match="all is for labs"):
+        Campaign.model_validate(data | {"cores": "all"})
+
+
+@pytest.mark.parametrize(
+    ("usable", "expected"),
+    [([0, 1], [1]), (range(7), [1, 2, 4]), (range(9), [1, 2, 4, 6])],
+)
+def test_all_are_powers_of_two_and_the_last(
+    usable: Collection[int], expected: list[int]
+) -> None:
+    assert core_numbers(usable) == expected
+
+
+def test_one_cpu_is_not_the_devices_alone() -> None:
+    with pytest.raises(InputError, match="one CPU"):
+        core_numbers([5])
 
 
 def test_the_example_is_a_campaign() -> None:

@@ -112,9 +112,9 @@ def test_a_page_has_its_heading_its_devices_and_a_place_in_the_contents(
     first, second = (page.section(f"question-{number}") for number in (1, 2))
     assert MUCH in first
     assert LOST in second
-    for told in (first, second):
-        assert "a gateway" in told
-        assert "all of there" in told
+    for section in (first, second):
+        assert "a gateway" in section
+        assert "all of there" in section
     assert "question-3" not in page.ids
     assert "Throughput, 4 test cases" not in page.section("glance")
 

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Literal
 
 from dutperf import lab
 from dutperf.config import (
@@ -87,10 +88,23 @@ def planned_testbeds(campaign: Campaign) -> list[PlannedTestbed]:
     if campaign.cores is None:
         return given
     try:
-        return [each.with_cores(n) for each in given for n in campaign.cores]
+        return list(_with_cores(campaign.cores, given))
     except InputError as error:
         problem = Problem(("cores",), error.message, error.hint)
         raise CampaignError(campaign.name, problem) from None
+
+
+def _with_cores(
+    cores: list[int] | Literal["all"], given: Sequence[PlannedTestbed]
+) -> Iterator[PlannedTestbed]:
+    """Each with each number; a lab that has nothing to set, as it is beside others."""
+    numbers = lab.core_numbers() if cores == "all" else cores
+    any_is_set = any(each.testbed.hooks.set_cores for each in given)
+    for each in given:
+        if each.lab and any_is_set and each.testbed.hooks.set_cores is None:
+            yield each
+        else:
+            yield from (each.with_cores(number) for number in numbers)
 
 
 def check_testbed(planned: PlannedTestbed) -> None:

@@ -348,11 +348,12 @@ class Campaign(Strict):
         description="a testbed, or the path of its file as seen from this one; or a "
         "list of these, whose names differ",
     )
-    cores: OneOrMore[Cores] | None = Field(
+    cores: OneOrMore[Cores] | Literal["all"] | None = Field(
         default=None,
         description="how many cores of the device are to be active (RFC 9693 5.2), or "
-        "a list: each number makes a testbed of its own, NAME-4cores; needs the hook "
-        "set_cores",
+        "a list: each number makes a testbed of its own, NAME-4cores; all: 1, 2, 4 and "
+        "so on, as many as this machine can spare for a lab; needs the hook set_cores; "
+        "labs without it stay as they are beside those that have it",
     )
     require: Annotated[list[str], Listed()] = Field(
         default=[],
@@ -370,8 +371,10 @@ class Campaign(Strict):
 
     @field_validator("cores")
     @classmethod
-    def _cores_once(cls, numbers: list[int] | None) -> list[int] | None:
-        return numbers and distinct(numbers)
+    def _cores_once(
+        cls, numbers: list[int] | Literal["all"] | None
+    ) -> list[int] | Literal["all"] | None:
+        return distinct(numbers) if isinstance(numbers, list) else numbers
 
     @model_validator(mode="before")
     @classmethod
@@ -389,6 +392,12 @@ class Campaign(Strict):
     def _labs_or_testbeds(self) -> Self:
         if (self.lab is None) == (self.testbed is None):
             raise ValueError("give exactly one of the keys lab and testbed")
+        if self.cores == "all" and self.lab is None:
+            raise KeyedError(
+                ("cores",),
+                "all is for labs, whose device is on this machine",
+                "give numbers",
+            )
         return self
 
     @model_validator(mode="after")

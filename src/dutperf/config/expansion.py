@@ -60,6 +60,7 @@ from dutperf.model.specs import (
 from dutperf.model.stateful_keys import Stateful
 from dutperf.model.traffic import Traffic, check_beside
 from dutperf.protocol.base import DirectionName
+from dutperf.visible import without_cores
 
 # One procedure of a campaign at one testbed, and how to say what is wrong with it.
 
@@ -212,9 +213,10 @@ def _problems(campaign: Campaign, names: Sequence[str]) -> Iterator[Problem]:
             f"{names[twice]} is listed twice: testbeds are told apart by their names",
             "take one out; of a testbed, or change its key name",
         )
+    known_names = {*names, *map(without_cores, names)}
     for index, spec in enumerate(campaign.procedures):
         for number, name in enumerate(spec.testbeds):
-            if name not in names:
+            if name not in known_names:
                 near = difflib.get_close_matches(name, names, n=1)
                 listed = ", ".join(names)
                 known = f"did you mean {near[0]}?" if near else f"it has {listed}"
@@ -270,7 +272,8 @@ def resolved(campaign: Campaign, *testbeds: Testbed) -> dict[str, Any]:
         stored = [testbed.stored for testbed in testbeds]
         key, where = "testbed", [t.model_dump(exclude_none=True) for t in stored]
     # A testbed has its own set already, by a hook; a lab is made again.
-    cores = {"cores": campaign.cores} if campaign.cores and campaign.lab else {}
+    numbers = _numbers(testbeds) if campaign.cores == "all" else campaign.cores
+    cores = {"cores": numbers} if numbers and campaign.lab else {}
     return {
         "schema_version": campaign.schema_version,
         "name": campaign.name,
@@ -280,6 +283,17 @@ def resolved(campaign: Campaign, *testbeds: Testbed) -> dict[str, Any]:
         **({"require": campaign.require} if campaign.require else {}),
         "procedures": _procedures(expand(campaign, *testbeds)),
     }
+
+
+def _numbers(testbeds: Sequence[Testbed]) -> list[int]:
+    """How many active cores they have, of those whose names say it."""
+    return [
+        *dict.fromkeys(
+            int(each.device.cores or 0)
+            for each in testbeds
+            if without_cores(each.name) != each.name
+        )
+    ]
 
 
 def _procedures(cells: Sequence[Cell]) -> list[dict[str, Any]]:

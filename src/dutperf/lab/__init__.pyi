@@ -21,6 +21,7 @@ from .orders import (
     watch_device,
 )
 from .presence import LabStatus, check_cpus, running, runs
+from .processes import core_numbers
 from .refdut_socket import KnownAnswer, read_behaviour
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "attached",
     "check",
     "check_cpus",
+    "core_numbers",
     "cpu_of_device",
     "down",
     "dut_alive",

@@ -17,7 +17,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dutperf.errors import SetupError
+from dutperf.errors import InputError, SetupError
 
 PROC = Path("/proc")
 START_TIMEOUT_S = 60.0
@@ -292,3 +292,18 @@ def dut_cpus(plan: CpuPlan, usable: Collection[int] | None = None) -> list[int]:
     cpus = sorted(os.sched_getaffinity(0) if usable is None else usable)
     taken = {plan.worker, plan.main, plan.receive}
     return [plan.dut, *(c for c in reversed(cpus) if c not in taken | {plan.dut})]
+
+
+def core_numbers(usable: Collection[int] | None = None) -> list[int]:
+    """1, 2, 4 and so on, and as many as the DUT may have on this machine.
+
+    Raises:
+        InputError: it has none that is not the tester's, too.
+    """
+    most = len(dut_cpus(plan_cpus(usable), usable))
+    if not most:
+        raise InputError(
+            "this machine has one CPU, which tester and device share",
+            "take the key cores out, or a machine with more CPUs",
+        )
+    return [*(2**n for n in range(most.bit_length()) if 2**n < most), most]

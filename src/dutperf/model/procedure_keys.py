@@ -45,6 +45,7 @@ from dutperf.protocol.trial_messages import (
     Dns,
     Tcp,
 )
+from dutperf.visible import without_cores
 
 Direction = Literal["both", "forward", "reverse"]
 Seconds = Annotated[float, Field(ge=0, le=86400)]
@@ -371,8 +372,9 @@ class ProcedureKeys(Strict):
         return str(name)
 
     def is_for(self, testbed: str) -> bool:
-        """Whether it is to be measured there."""
-        return not self.testbeds or testbed in self.testbeds
+        """Whether it is to be measured there, with however many active cores."""
+        names = {testbed, without_cores(testbed)}
+        return not self.testbeds or not names.isdisjoint(self.testbeds)
 
     @property
     def profiles(self) -> list[Traffic]:

@@ -28,7 +28,7 @@ from dutperf.results import (
 from dutperf.results.directory import CAMPAIGN
 from dutperf.results.journal import counting
 from dutperf.results.storage import read_text
-from dutperf.visible import lab_name
+from dutperf.visible import lab_name, without_cores
 
 
 @dataclass(frozen=True)
@@ -217,13 +217,23 @@ def _campaign(directory: Path) -> StoredCampaign:
 def _testbeds(directory: Path, campaign: StoredCampaign) -> tuple[TestbedRecord, ...]:
     """As in the campaign; at least one, also if nothing is known of it."""
     environments = load_environments(directory)
-    named = list(_named(campaign.data)) or [("", "")]
+    given = list(_named(campaign.data)) or [("", "")]
+    named = [
+        (place, told)
+        for name, told in given
+        for place in _with_cores(name, [each for each in environments if each])
+    ]
     found = []
     for name, description in named:
         environment = environments.get(name if len(named) > 1 else None)
         told = environment.dut if environment else ""
         found.append(TestbedRecord(name, told or description, environment))
     return tuple(found)
+
+
+def _with_cores(name: str, places: Sequence[str]) -> Sequence[str]:
+    """The testbeds that a lab was, one for each number of active cores."""
+    return [p for p in places if name in (p, without_cores(p))] or [name]
 
 
 def _named(campaign: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

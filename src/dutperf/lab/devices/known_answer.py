@@ -451,6 +451,7 @@ _FAR = "2001:2:0:8000::"
 
 _OF_EDGES = Ipv6Side(address="2001:2::2", gateway=_RELAY)
 _INTERNET = RIGHT_IPV4
+_OWN = "dutperf's own device, whose speed is no device's result: dutperf-refdut"
 _RELAYS = "border relay of 65,536 customer edges"
 
 
@@ -480,7 +481,7 @@ def _relay(
     return replace(
         KNOWN_ANSWER,
         name=f"known-answer-{name}",
-        description=f"dutperf-refdut, {what}",
+        description=f"{_OWN}, {what}",
         left=memif_side(
             "left",
             edges,
@@ -511,7 +512,7 @@ SIXRD = _relay(
 MAP_T = replace(
     KNOWN_ANSWER,
     name="known-answer-map-t",
-    description=f"dutperf-refdut, a MAP-T {_RELAYS}",
+    description=f"{_OWN}, a MAP-T {_RELAYS}",
     left=memif_side(
         "left",
         Ipv4Side(virtual="192.0.2.1"),
@@ -527,7 +528,7 @@ _E_EDGE = gateway("nat44", {"ipv4": _SHARED}, {}, ports=_PORTS)
 MAP_E_EDGE = replace(
     _E_EDGE,
     name="known-answer-map-e-ce",
-    description="dutperf-refdut, a MAP-E customer edge with 252 ports",
+    description=f"{_OWN}, a MAP-E customer edge with 252 ports",
     right=_E_EDGE.right.model_copy(
         update={"encapsulation": SideEncapsulation(kind="ipv4-in-ipv6", remote=_EDGE)}
     ),
@@ -549,7 +550,7 @@ MAP_T_EDGE = replace(
         _PORTS,
     ),
     name="known-answer-map-t-ce",
-    description="dutperf-refdut, a MAP-T customer edge with 252 ports",
+    description=f"{_OWN}, a MAP-T customer edge with 252 ports",
 )
 
 EDGE_BOXES = (MAP_E, MAP_T, MAP_E_EDGE, MAP_T_EDGE, LW4O6, SIXRD)
