@@ -74,7 +74,7 @@ def _answer(number: int, question: str, cells: Sequence[Subject]) -> Answer:
         device = _Device(cell.testbed, cell.versions)
         told.setdefault((device, _place(cell)), (cell, _figure(cell)))
     devices = tuple(dict.fromkeys(device for device, _ in told))
-    places = tuple(dict.fromkeys(place for _, place in told))
+    places = _in_order(told)
     same = [len(set(of)) == 1 for of in zip(*places, strict=True)]
     columns: Columns[_Device] = (
         *(
@@ -103,6 +103,20 @@ def _answer(number: int, question: str, cells: Sequence[Subject]) -> Answer:
             columns=heads(columns),
             rows=rows(columns, devices),
             notes=tuple(_notes(told, places[0], same)),
+        ),
+    )
+
+
+def _in_order(told: Told) -> list[_Place]:
+    """Figures as they were asked for, of each the sizes and connections rising."""
+    figures = list(dict.fromkeys(place.figure for _, place in told))
+    cells = {place: cell for (_, place), (cell, _) in told.items()}
+    return sorted(
+        cells,
+        key=lambda place: (
+            figures.index(place.figure),
+            cells[place].frame_size or 0,
+            cells[place].connections or 0,
         ),
     )
 
