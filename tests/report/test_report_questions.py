@@ -87,6 +87,15 @@ def test_what_differs_nowhere_is_told_once_and_what_has_no_result_with_its_reaso
     assert f"at {THERE}: invalid" in note
 
 
+def test_how_often_losses_were_verified_makes_no_other_figure_and_is_told() -> None:
+    one = results(HERE)[0]
+    other = results(THERE)[0].model_copy(update={"verified_by": 2})
+    (much,) = answers(subjects(one, other))
+    assert [c.name for c in much.table.columns] == ["device", "frames", "throughput"]
+    (note,) = much.table.notes[1:]
+    assert note.endswith(f"at {THERE}: losses verified by up to 2 trials")
+
+
 def test_who_asks_nothing_has_no_answer() -> None:
     plain = [asked(each, HERE, None) for each in sample_results().cells]
     assert answers(subjects(*plain)) == []

@@ -133,13 +133,14 @@ def _rank(figure: Figure) -> float:
 
 
 def _place(cell: Subject) -> _Place:
-    name = cell.found.name if cell.found else cell.name
+    is_other_rate = cell.criterion and cell.family == "rate search"
+    name = "rate" if is_other_rate else cell.known.noun if cell.known else cell.name
     size = cell.frame_size
     opened = cell.connections
     up_to = "up to " if cell.unit == "connections" else ""
     one_way = cell.family != "connections" and not cell.bidirectional
     return _Place(
-        ", ".join(filter(None, (name, cell.judged))),
+        ", ".join(filter(None, (name, cell.criterion))),
         cell.sizes if size is None else f"{size:,} bytes",
         "" if opened is None else f"{up_to}{opened:,} connections",
         cell.profile,
@@ -201,4 +202,6 @@ def _notes(told: Told, first: _Place, same: Sequence[bool]) -> Iterator[str]:
             found[f"{where}: {state_word(cell.state)}{why}"] = None
         elif cell.doubt:
             found[f"{where}: {cell.doubt}"] = None
+        elif cell.judged != cell.criterion:
+            found[f"{cell.frames}{cell.at}: {cell.judged}"] = None
     yield from found
