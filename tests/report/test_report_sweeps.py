@@ -93,6 +93,23 @@ def test_each_queue_has_a_row_whose_fields_are_as_dark_as_its_share() -> None:
     assert shares[:8] == [100, 0, 0, 0, 40, 30, 20, 10]
 
 
+def test_cpus_queues_and_interrupts_have_shares_of_their_own() -> None:
+    loads = [QueueLoad(queue=f"CPU {n}", frames=n) for n in (1, 3)]
+    loads += [QueueLoad(queue=f"queue {n}", frames=n) for n in (1, 3)]
+    loads += [QueueLoad(queue=f"eth1-rx-{n} on CPU 0", interrupts=5) for n in (10, 2)]
+    why = "cat /proc/interrupts on dut: was not read before the trial"
+    points = [
+        p.model_copy(update={"queues": loads, "unread": [why]}) for p in result().points
+    ]
+    view, drawn = chart(result(points=points))
+    assert drawn.data[1]["meta"]["ys"][:6] == [25, 75, 25, 75, 50, 50]
+    assert drawn.layout["yaxis2"]["ticktext"][2:4] == [
+        "eth1-rx-2 on CPU 0",
+        "eth1-rx-10 on CPU 0",
+    ]
+    assert view.table.notes[1:] == (f"not read, for 1 first: {why}",)
+
+
 def test_without_a_knee_nothing_is_shaded() -> None:
     none = dict.fromkeys(("knee", "knee_above", "knee_until", "plateau"))
     view, drawn = chart(result(told=False, words="no knee: still rising", **none))

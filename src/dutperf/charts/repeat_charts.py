@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
@@ -33,6 +35,7 @@ from dutperf.results import (
     SweptPoint,
     ValueGroup,
 )
+from dutperf.results.model import QueueLoad
 from dutperf.tables.scalability_tables import KEYS, Growth, Swept
 from dutperf.tables.table_model import delay
 
@@ -388,8 +391,8 @@ def _bars(
 
 # Sweeps: the value over the number, with what it lies in; the knee's interval is shaded
 # and the plateau a line. Below, on the same axis, a row for each CPU or queue of the
-# device: the darker, the more of the frames it took. The page's plotly has no heat map,
-# so its fields are shapes, with a mark in each that tells the share.
+# device: the darker, the more of the frames, or interrupts, it took. The page's plotly
+# has no heat map, so its fields are shapes, with a mark in each that tells the share.
 
 
 def sweep_charts(found: Sequence[Swept]) -> list[tuple[Swept, Chart | None]]:
@@ -496,7 +499,7 @@ def _apart(numbers: Sequence[int]) -> list[int]:
     return kept
 
 
-_SHARE = "share of the frames that it took, %"
+_SHARE = "share of the frames that it took, or of the interrupts, %"
 _RATE_FOOT = 0.1
 """Of the room for the values, between them and the queues."""
 
@@ -506,9 +509,9 @@ def _shares(figure: Figure, of: SweepResult) -> Trace:
     names = sorted({q.queue for p in of.points for q in p.queues}, key=_by_number)
     told = [point for point in of.points if point.queues]
     fields = [
-        (point.number, names.index(each.queue), each.frames / total)
+        (point.number, names.index(each.queue), each.count / (totals[each.among] or 1))
         for point in told
-        for total in [sum(each.frames for each in point.queues) or 1]
+        for totals in [_totals(point.queues)]
         for each in point.queues
     ]
     rows_px = _ROW_PX * len(names)
@@ -564,9 +567,16 @@ def _shares(figure: Figure, of: SweepResult) -> Trace:
     }
 
 
-def _by_number(name: str) -> tuple[str, int]:
-    words, _, number = name.rpartition(" ")
-    return words, int(number)
+def _totals(queues: Sequence[QueueLoad]) -> Counter[str]:
+    totals = Counter[str]()
+    for each in queues:
+        totals[each.among] += each.count
+    return totals
+
+
+def _by_number(name: str) -> list[tuple[int, str]]:
+    parts = re.split(r"([0-9]+)", name)
+    return [(len(part) if part.isdecimal() else 0, part) for part in parts]
 
 
 def _ends(known: Sequence[int]) -> dict[int, tuple[float, float]]:

@@ -433,6 +433,7 @@ def _swept_point(cell: CellResult, at: stats.CurvePoint | None) -> SweptPoint:
         low=at and at.low,
         high=high,
         queues=cell.queues,
+        unread=cell.unread,
     )
 
 

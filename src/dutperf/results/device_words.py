@@ -1,11 +1,10 @@
-"""What is known of a device: ICMP messages it sent, what its queues took, in words.
+"""What is known of a device: ICMP messages it sent, what it altered, in words.
 
 Types and codes are those of RFC 792, 1812 5.2.7, 4443, 4861 and 3810.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,9 +17,9 @@ from dutperf.protocol.result_messages import (
     TrialResult,
 )
 from dutperf.protocol.stream_messages import StreamRequest
-from dutperf.results.model import CellResult, QueueLoad
+from dutperf.results.model import CellResult
 from dutperf.results.rate_results import Finding
-from dutperf.results.trial_record import HookRun, RoutingSession, TrialRecord
+from dutperf.results.trial_record import RoutingSession, TrialRecord
 
 Kind = tuple[int, int, int]
 """IP version, type, code."""
@@ -320,88 +319,3 @@ _MOST = 5
 
 def _fell(session: RoutingSession) -> bool:
     return session.falls > 0 or not session.open
-
-
-# How the device's CPUs, or queues, shared the frames of a trial, by what its hooks
-# printed. A counter that goes on is read before the trial and after it, by one command;
-# others are set back before each trial. Read are:
-#
-# * /proc/net/softnet_stat: packets that each CPU took from its input queue;
-# * ethtool -S: rx_queue_0_packets, rx0_packets, rx-0.packets;
-# * ovs-appctl dpif-netdev/pmd-stats-show: packets that each PMD thread received;
-# * the known-answer device's account: frames served by each receive queue.
-
-
-_SOFTNET = re.compile(r"[0-9a-f]{8}(?: [0-9a-f]{8}){8,}")
-_SOFTNET_CPU = 12
-"""Of a line's columns the one that has the CPU, since Linux 5.14."""
-_ETHTOOL = re.compile(
-    r"^ *rx(?:_queue_|_|-)?([0-9]+)[_.](?:rx_)?(?:packets|pkts|frames): *([0-9]+)$",
-    re.M,
-)
-_PMD = re.compile(
-    r"^pmd thread numa_id [0-9]+ core_id ([0-9]+):\s+packets received: ([0-9]+)$", re.M
-)
-_SERVED = re.compile(
-    r"^(forward|reverse), frames served by each receive queue: ([0-9, ]+)$", re.M
-)
-
-
-def beside_queues(result: CellResult, records: Sequence[TrialRecord]) -> CellResult:
-    """The result of a sweep with what the device's queues took."""
-    if result.cell.spec.sweep is None:
-        return result
-    passed = [
-        record
-        for record in records
-        if record.role == "trial" and record.result.verdict.kind == "pass"
-    ]
-    if not passed:
-        return result
-    fastest = max(passed, key=lambda record: record.load_fps)
-    queues = [
-        QueueLoad(queue=q, frames=n) for q, n in queue_loads(fastest.hooks).items()
-    ]
-    return result.model_copy(update={"queues": queues})
-
-
-def queue_loads(hooks: Sequence[HookRun]) -> dict[str, int]:
-    """Frames that each CPU, or queue, took in a trial; empty: none of them tells."""
-    before = {
-        (*run.command, run.host): counted_queues(run.output)
-        for run in hooks
-        if run.moment == "before_trial"
-    }
-    found: dict[str, int] = {}
-    for run in hooks:
-        if run.moment == "after_trial":
-            found |= _taken(run, before.get((*run.command, run.host), {}))
-    return found
-
-
-def _taken(run: HookRun, before: Mapping[str, int]) -> Mapping[str, int]:
-    now = counted_queues(run.output)
-    if not before and (_PMD.search(run.output) or _SERVED.search(run.output)):
-        return now
-    rises = {name: count - before.get(name, count) for name, count in now.items()}
-    return {name: rise for name, rise in rises.items() if rise > 0} if before else {}
-
-
-def counted_queues(text: str) -> dict[str, int]:
-    """What a command printed: the count of each CPU, or queue."""
-    lines = [line.split() for line in text.splitlines() if _SOFTNET.match(line.strip())]
-    if lines:
-        return {
-            f"CPU {_cpu_of(number, columns)}": int(columns[0], 16)
-            for number, columns in enumerate(lines)
-        }
-    found = {f"queue {name}": int(count) for name, count in _ETHTOOL.findall(text)}
-    found |= {f"CPU {name}": int(count) for name, count in _PMD.findall(text)}
-    for direction, counts in _SERVED.findall(text):
-        each = enumerate(counts.split(","))
-        found |= {f"{direction} queue {n}": int(count) for n, count in each}
-    return found
-
-
-def _cpu_of(number: int, columns: Sequence[str]) -> int:
-    return int(columns[_SOFTNET_CPU], 16) if len(columns) > _SOFTNET_CPU else number

@@ -65,8 +65,19 @@ SchemaVersion = Literal[3]
 class QueueLoad(Stored):
     """What one CPU, or queue, of the device took in one trial."""
 
-    queue: str = Field(description="its name")
-    frames: int
+    queue: str = Field(description="its name; of interrupts the line's, with the CPU")
+    frames: int | None = Field(default=None, description="null: they are not counted")
+    interrupts: int | None = Field(default=None, description="null: likewise")
+
+    @property
+    def count(self) -> int:
+        """Frames, or interrupts."""
+        return self.frames or self.interrupts or 0
+
+    @property
+    def among(self) -> str:
+        """What it has a share of: CPUs and queues have the same frames."""
+        return "interrupts" if self.interrupts is not None else self.queue.split()[-2]
 
 
 class CellResult(Stored):
@@ -155,6 +166,10 @@ class CellResult(Stored):
         default=[],
         description="of a sweep: how the device's CPUs, or queues, shared the fastest "
         "trial that passed, by what hooks printed; empty: none of them tells",
+    )
+    unread: list[str] = Field(
+        default=[],
+        description="which hooks print such counts that could not be read, and why",
     )
     measures: list[Measure] = Field(default=[])
     frames: list[FrameCount] = Field(default=[])
@@ -299,6 +314,7 @@ class SweptPoint(Stored):
     queues: list[QueueLoad] = Field(
         default=[], description="of the test case: see there"
     )
+    unread: list[str] = Field(default=[], description="likewise")
 
 
 class SweepResult(Stored):

@@ -31,6 +31,10 @@ HookMoment = Literal[
 ]
 
 
+NOT_KEPT = "bytes more, which are not kept"
+"""What a hook's output ends with, if it was longer than is stored."""
+
+
 class HookRun(Stored):
     """One hook of the testbed: its last attempt."""
 

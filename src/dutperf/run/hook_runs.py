@@ -19,7 +19,7 @@ from dutperf.errors import SetupError
 from dutperf.procedures.trials import RunHooks
 from dutperf.protocol.result_messages import Reason, TrialResult, Verdict
 from dutperf.protocol.trial_messages import TrialProgress
-from dutperf.results.trial_record import HookMoment, HookRun, TrialRecord
+from dutperf.results.trial_record import NOT_KEPT, HookMoment, HookRun, TrialRecord
 
 MOST_OUTPUT_BYTES = 64 * 1024
 
@@ -224,7 +224,7 @@ class _Output:
             os.close(self._pipe)
         told = bytes(self._kept).decode(errors="replace")
         if self._more:
-            told += f"\n... and {self._more:,} bytes more, which are not kept\n"
+            told += f"\n... and {self._more:,} {NOT_KEPT}\n"
         return told
 
     def _drain(self) -> None:

@@ -60,12 +60,12 @@ from dutperf.results.device_words import (
     beside_altered,
     beside_misdirected,
     beside_proxied,
-    beside_queues,
     beside_routing,
 )
 from dutperf.results.environment import MachineCheck, differences, listed
 from dutperf.results.model import RunPart
 from dutperf.results.passport import Passport
+from dutperf.results.queue_loads import beside_queues
 from dutperf.results.server_counts import beside_server_counts
 from dutperf.routing import Speaker, Speaking, no_speaker
 from dutperf.run import (

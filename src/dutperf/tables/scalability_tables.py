@@ -345,8 +345,14 @@ def _sweep_table(place: int, title: str, of: SweepResult) -> Table:
         title=f"{title}: over {KEYS[of.key]}",
         columns=heads(columns),
         rows=rows(columns, of.points),
-        notes=(of.words,),
+        notes=(of.words, *_unread(of.points)),
     )
+
+
+def _unread(points: Sequence[SweptPoint]) -> Iterator[str]:
+    first = {why: point.number for point in reversed(points) for why in point.unread}
+    for why, number in first.items():
+        yield f"not read, for {number:,} first: {why}"
 
 
 KEYS: Mapping[str, str] = {
