@@ -118,6 +118,21 @@ def test_it_has_the_sides_addresses_unless_it_names_its_own(
         (srv6(srh={"segments": SIDS, "segments_left": 3}), "srh.segments_left: 3 must"),
         (srv6(received_srh={"segments": SIDS, "tag": 65536}), "received_srh.tag"),
         ({"kind": "gre", "remote": "10.0.0.1", "srh": SIDS}, "gre has no srh"),
+        (srv6(flow_label=2**20), "encapsulation.flow_label"),
+        (srv6(flow_label="random"), "encapsulation.flow_label"),
+        ({"kind": "ipv6-in-ipv4", "flow_label": 1}, "flow_label: needs outer headers"),
+        (
+            {
+                "kind": "ipv4-in-ipv6",
+                "flow_label": "flow",
+                "binding_table": {
+                    "ipv4_prefix": "192.0.2.0/24",
+                    "first_b4": "2001:db8::1/64",
+                    "psid_length": 4,
+                },
+            },
+            "take a number",
+        ),
     ],
 )
 def test_what_is_no_tunnel_is_refused_by_its_key(wrong: Any, said: str) -> None:  # noqa: ANN401 - YAML
@@ -230,6 +245,45 @@ def test_each_host_has_a_tunnel_of_its_own() -> None:
     ends = [each for each in left.own if each.count == 16 and ":" in each.first]
     assert [each.first.rpartition(":")[0] for each in ends] == [
         outer.rpartition(":")[0]
+    ]
+
+
+def labelled(
+    label: int | str,
+    **traffic: Any,  # noqa: ANN401 - YAML
+) -> tuple[int, list[tuple[str, int, int, int]]]:
+    """The outer flow label, and what stands in it: field, its offset, width, place."""
+    place = tunnelled({"kind": "ipv4-in-ipv6", "flow_label": label})
+    cell = expand(frames(traffic=traffic), place)[0]
+    forward, reverse = trial_request(place, cell, 1000, 1).directions
+    assert forward.encapsulation
+    assert reverse.streams[0].copies == []
+    copies = forward.streams[0].copies
+    assert {copy.field for copy in copies} <= {"outer_flow_label"}
+    return forward.encapsulation.flow_label, [
+        (c.of, c.of_offset, c.width, c.offset) for c in copies
+    ]
+
+
+def test_the_outer_flow_label_is_a_number() -> None:
+    assert labelled(0) == (0, [])
+    assert labelled(0xABCDE) == (0xABCDE, [])
+
+
+def test_each_flow_has_an_outer_flow_label_of_its_own() -> None:
+    """Of all that varies the last bits; what does not vary tells nothing."""
+    random = {"source": "random", "destination": "random"}
+    assert labelled("flow", ports=random) == (
+        0,
+        [("src_port", 6, 10, 10), ("dst_port", 6, 10, 0)],
+    )
+    fixed = {"source": "fixed", "destination": "fixed"}
+    assert labelled("flow", ports=fixed) == (0, [])
+    addresses = {"left": {"hosts": 16}}
+    assert labelled("flow", ports=random, addresses=addresses)[1] == [
+        ("src_ip", 27, 5, 15),
+        ("src_port", 9, 7, 8),
+        ("dst_port", 8, 8, 0),
     ]
 
 

@@ -407,6 +407,34 @@ def test_tshark_reads_the_segments_that_a_frame_is_to_visit(
         assert [row[column] for column in columns] == [only, *7 * [""]]
 
 
+def test_each_flow_has_an_outer_flow_label_of_its_own(
+    engine: Engine, tmp_path: Path
+) -> None:
+    """They come whatever label they have; what no flow says stays as it is."""
+    left = tunnel("srv6", 6, flow_label=0x80001)
+    right = other_end(tunnel("srv6", 6))
+    engine.open_ports(ports(left, right))
+    engine.set_neighbours(crossed_neighbours())
+    fields: dict[str, Any] = {"field": "outer_flow_label", "width": 8}
+    trial = request(
+        left,
+        right,
+        Trial(size=256, directions=["forward"]),
+        vary=[PORTS],
+        copies=[FieldCopy(offset=8, of="dst_port", of_offset=8, **fields)],
+    )
+    assert counts(engine.measure(trial))["forward"] == Counts(FRAMES, FRAMES)
+    path = tmp_path / "labels.pcap"
+    engine.preview(PreviewParams(trial=trial, count=200, path=str(path)))
+    labels = set()
+    for packet in map(bytes, rdpcap(str(path))):
+        udp = bare(packet, left.bytes, 4)[14 + 20 :]
+        label = int.from_bytes(packet[14:18]) & 0xFFFFF
+        assert label == 0x80001 & 0xFF00F | udp[3] << 4
+        labels.add(label)
+    assert len(labels) > 100
+
+
 SRV6 = tunnel("srv6", 6)
 PATH: dict[str, Any] = SEGMENTS["srh"]
 OTHER_PATHS = [

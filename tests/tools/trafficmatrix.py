@@ -39,7 +39,7 @@ VERSIONS: tuple[IpVersion, ...] = get_args(IpVersion)
 FIELDS: tuple[FieldName, ...] = tuple(
     name
     for name in get_args(FieldName)
-    if name not in ("vlan_id", "outer_src", "outer_src_port")
+    if name not in ("vlan_id", "outer_src", "outer_src_port", "outer_flow_label")
 )
 MODES: tuple[VariationMode, ...] = get_args(VariationMode)
 ORDERS: tuple[EnumerationOrder, ...] = get_args(EnumerationOrder)

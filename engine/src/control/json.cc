@@ -197,6 +197,10 @@ net::Encapsulation ObjectReader::encapsulation_or_none(const std::string& key) {
   ends.local_bits = static_cast<uint8_t>(std::min<uint64_t>(ends.local_bits, bits));
   ends.remote_bits = static_cast<uint8_t>(std::min<uint64_t>(ends.remote_bits, bits));
   ends.ttl = static_cast<uint8_t>(reader.number_or("ttl", ends.ttl, 1, 255));
+  ends.flow_label = static_cast<uint32_t>(reader.number_or("flow_label", 0, 0, (1 << 20) - 1));
+  if (ends.flow_label != 0 && ends.local.version == 4) {
+    reader.refuse("flow_label", "is a field of IPv6");
+  }
   const bool is_vxlan = ends.kind == net::Tunnel::kVxlan;
   for (const char* name : {"vni", "inner_mac"}) {
     if (given(name) != is_vxlan) reader.refuse(name, is_vxlan ? "is missing" : "is for vxlan");

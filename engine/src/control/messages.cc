@@ -67,6 +67,8 @@ void check_fields(const ObjectReader& reader, size_t stream,
   }
   check(vary::Field::kOuterSrcPort, ends.kind == net::Tunnel::kVxlan,
         "has outer_src_port, and encapsulation is not vxlan");
+  check(vary::Field::kOuterFlowLabel, has_source && ends.local.version == 6,
+        "has outer_flow_label, and encapsulation no outer header of IPv6");
 }
 
 void parse_direction(const Json& json, const std::string& where, uint64_t seed,

@@ -268,7 +268,8 @@ Json to_json(const net::Encapsulation& outer) {
                {"remote", ends.remote.text()},
                {"local_bits", compared(ends.local_bits)},
                {"remote_bits", compared(ends.remote_bits)},
-               {"ttl", ends.ttl}};
+               {"ttl", ends.ttl},
+               {"flow_label", ends.flow_label}};
   switch (ends.kind) {
     case net::Tunnel::kNone: return {};
     case net::Tunnel::kIp: json["kind"] = "ip"; break;

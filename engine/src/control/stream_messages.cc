@@ -20,7 +20,7 @@ constexpr size_t kMaxMorePaths = dataplane::kMaxPorts * dataplane::kMaxPorts - 1
 constexpr size_t kMaxVariations = 8;
 const Json kNone = Json::array();
 
-constexpr NamesOf<Field, 10> kFields = {{
+constexpr NamesOf<Field, 11> kFields = {{
     {"src_mac", Field::kSrcMac},
     {"dst_mac", Field::kDstMac},
     {"vlan_id", Field::kVlanId},
@@ -31,6 +31,7 @@ constexpr NamesOf<Field, 10> kFields = {{
     {"dst_port", Field::kDstPort},
     {"outer_src", Field::kOuterSrc},
     {"outer_src_port", Field::kOuterSrcPort},
+    {"outer_flow_label", Field::kOuterFlowLabel},
 }};
 constexpr NamesOf<Mode, 4> kModes = {{
     {"increasing", Mode::kIncreasing},

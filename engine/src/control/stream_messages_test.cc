@@ -204,7 +204,7 @@ const std::vector<Refused> kRefused = {
     {4, vary({Json(1)}), "vary[0] must be an object"},
     {4, vary({changed(kPort, "field", "port")}),
      "vary[0].field is none of src_mac, dst_mac, vlan_id, flow_label, src_ip, dst_ip, src_port, "
-     "dst_port, outer_src, outer_src_port"},
+     "dst_port, outer_src, outer_src_port, outer_flow_label"},
     {4, vary({variation("flow_label", 20, 0, 1)}), "vary[0].field flow_label is a field of IPv6"},
     {4, vary({changed(kPort, "mode", "fixed")}),
      "vary[0].mode is none of increasing, decreasing, random, enumerate"},
@@ -233,7 +233,7 @@ const std::vector<Refused> kRefused = {
     {4, copies({Json(1)}), "copies[0] must be an object"},
     {4, copies({copy("outer_src", 0, "tos", 0, 1)}),
      "copies[0].of is none of src_mac, dst_mac, vlan_id, flow_label, src_ip, dst_ip, src_port, "
-     "dst_port, outer_src, outer_src_port"},
+     "dst_port, outer_src, outer_src_port, outer_flow_label"},
     {4, copies({copy("outer_src", 0, "flow_label", 0, 1)}),
      "copies[0].of flow_label is a field of IPv6"},
     {4, copies({copy("outer_src", 0, "src_ip", 0, 33)}),

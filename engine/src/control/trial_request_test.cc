@@ -288,7 +288,12 @@ TEST(TrialRun, IsReadWithSegments) {
                                              ip("2001:db8::3")};
   ends.sent = {three, 2, true, 65535};
   ends.received = {{ip("2001:2::2")}, 0, false, 0};
+  ends.flow_label = 1'048'575;
   EXPECT_EQ(direction.outer, net::Encapsulation(ends));
+  const std::vector<vary::Copy> copies = {
+      {vary::Field::kSrcPort, 0, vary::Field::kOuterFlowLabel, 4, 16}};
+  EXPECT_EQ(direction.streams[0].variations.copies, copies);
+  ends.flow_label = 0;
   ends.sent = {{ip("2001:2::2")}, 0, true, 0};
   ends.received = {three, 1, true, 65535};
   EXPECT_EQ(direction.received_outer, net::Encapsulation(ends));
@@ -329,6 +334,16 @@ TEST(TrialRun, RefusesToWriteOuterHeadersThatAreNotThere) {
     for (Json& copy : direction["streams"][0]["copies"]) copy["offset"] = 95;
   }
   EXPECT_NE(said(params).find("has bits of outer_src before its last 32"), std::string::npos);
+  for (Json& direction : params["directions"]) {
+    for (Json& copy : direction["streams"][0]["copies"]) copy["field"] = "outer_flow_label";
+    for (Json& copy : direction["streams"][0]["copies"]) copy["offset"] = 0;
+  }
+  EXPECT_NE(said(params).find("has outer_flow_label, and encapsulation no outer header of IPv6"),
+            std::string::npos);
+  ipv4["flow_label"] = 1;
+  EXPECT_NE(said(stateful_with("encapsulation", ipv4)).find("flow_label is a field of IPv6"),
+            std::string::npos);
+  ipv4["flow_label"] = 0;
   ipv4["remote"] = "2001:db8::1";
   EXPECT_NE(
       said(stateful_with("encapsulation", ipv4)).find("remote is not of the version of local"),

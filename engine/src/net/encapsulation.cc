@@ -133,7 +133,7 @@ void Encapsulation::write(uint8_t* ether_type, int inner_version, size_t inner_b
     header->checksum = finish(sum_words(ip, sizeof(Ipv4Header)));
   } else {
     auto* header = reinterpret_cast<Ipv6Header*>(ip);
-    header->version_class_flow = 6U << 28;
+    header->version_class_flow = (6U << 28) | ends_.flow_label;
     header->payload_length = carried;
     header->next_header = protocol;
     header->hop_limit = ends_.ttl;

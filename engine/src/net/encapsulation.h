@@ -55,6 +55,7 @@ struct TunnelEnds {
   uint8_t local_bits = 128;
   uint8_t remote_bits = 128;
   uint8_t ttl = 64;            // of the outer header
+  uint32_t flow_label = 0;     // likewise, if it is one of IPv6; of what is sent
   uint32_t vni = 0;            // VXLAN
   uint16_t src_port = 0xC000;  // VXLAN
   Mac inner_mac;               // VXLAN: the device's, inside

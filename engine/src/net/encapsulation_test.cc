@@ -26,6 +26,7 @@ TunnelEnds ends_of(Tunnel kind, int outer_version) {
   ends.kind = kind;
   ends.local = ip(outer_version == 4 ? "198.18.0.2" : "2001:2::2");
   ends.remote = ip(outer_version == 4 ? "198.18.0.1" : "2001:2::1");
+  ends.flow_label = outer_version == 4 ? 0 : 0xabcde;
   ends.vni = 0xabcdef;
   ends.src_port = 55555;
   ends.inner_mac = {{2, 0, 0, 0, 9, 9}};

@@ -27,6 +27,7 @@ constexpr uint32_t kSrcInIpv6 = offsetof(net::Ipv6Header, src);
 constexpr uint32_t kEndOfSrcInIpv4 = offsetof(net::Ipv4Header, dst);
 constexpr uint64_t kOuterChecksum = 0xffffULL << 32;  // in the window that ends there
 constexpr uint32_t kOuterPorts = kOuterSrc + 16;
+constexpr uint32_t kOuterIpv6 = kOuterPorts + 4;  // version, traffic class, flow label
 
 // The headers' variable places, cut into windows that do not overlap. Those that a checksum covers
 // start at an even offset of what it covers, so that their words are the checksum's words. Offsets
@@ -46,6 +47,7 @@ constexpr Tile kIpv4Tiles[] = {
     {kOuterSrc, 8, false},
     {kOuterSrc + 8, 8, false},
     {kOuterPorts, 4, false},
+    {kOuterIpv6, 4, false},
 };
 constexpr Tile kIpv6Tiles[] = {
     {kIpv6Ports, sizeof(net::UdpHeader), false},
@@ -60,6 +62,7 @@ constexpr Tile kIpv6Tiles[] = {
     {kOuterSrc, 8, false},
     {kOuterSrc + 8, 8, false},
     {kOuterPorts, 4, false},
+    {kOuterIpv6, 4, false},
 };
 
 std::span<const Tile> tiles_of(int ip_version) {
@@ -80,6 +83,7 @@ uint32_t first_bit_of(Field field, int ip_version) {
     case Field::kDstPort: return 8 * (v4 ? kIpv4Ports : kIpv6Ports) + 16;
     case Field::kOuterSrc: return 8 * kOuterSrc;
     case Field::kOuterSrcPort: return 8 * kOuterPorts;
+    case Field::kOuterFlowLabel: return 8 * kOuterIpv6 + 12;
   }
   return 0;
 }
@@ -221,6 +225,7 @@ void FrameWriter::add(const Copy& copy, int ip_version) {
 uint32_t FrameWriter::offset_of(uint32_t tile_index, int ip_version) const {
   const uint32_t offset = tiles_of(ip_version)[tile_index].offset;
   if (offset < kIp) return offset;
+  if (offset >= kOuterIpv6) return template_.outer_offset() + offset - kOuterIpv6;
   if (offset >= kOuterPorts) {
     return template_.outer_offset() + template_.outer_udp_offset() + offset - kOuterPorts;
   }

@@ -180,7 +180,7 @@ class FrameWriter::Burst {
 
  private:
   friend FrameWriter;
-  static constexpr uint32_t kMaxWindows = 12;
+  static constexpr uint32_t kMaxWindows = 13;
 
   uint32_t count_ = 0;
   uint32_t unlearned_ = 0;

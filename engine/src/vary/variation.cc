@@ -29,6 +29,7 @@ uint32_t bits_of(Field field, int ip_version) {
     case Field::kSrcPort:
     case Field::kDstPort:
     case Field::kOuterSrcPort: return 16;
+    case Field::kOuterFlowLabel: return 20;
     case Field::kOuterSrc: return 128;
   }
   return 0;

@@ -17,8 +17,9 @@ enum class Field : uint8_t {
   kDstIp,
   kSrcPort,
   kDstPort,
-  kOuterSrc,      // of frames with an outer header; IPv4's address is its last 32 bits
-  kOuterSrcPort,  // of frames in VXLAN
+  kOuterSrc,        // of frames with an outer header; IPv4's address is its last 32 bits
+  kOuterSrcPort,    // of frames in VXLAN
+  kOuterFlowLabel,  // of frames with an outer header of IPv6
 };
 
 enum class Mode : uint8_t { kIncreasing, kDecreasing, kRandom, kEnumerate };
@@ -68,7 +69,7 @@ struct Variations {
   bool operator==(const Variations&) const = default;
 };
 
-// Bits in a field: 48, 12, 20, 32 or 128, 16, 128, 16.
+// Bits in a field: 48, 12, 20, 32 or 128, 16, 128, 16, 20.
 uint32_t bits_of(Field field, int ip_version);
 
 }  // namespace dutperf::vary

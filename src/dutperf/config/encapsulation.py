@@ -10,9 +10,17 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from dutperf.model.fields import KeyedError, Shorthand, Strict
+from dutperf.model.fields import (
+    KeyedError,
+    NumberAsText,
+    Shorthand,
+    Strict,
+    label_or,
+    label_schema,
+)
 from dutperf.model.hosts import AddressSet, BitField
 from dutperf.protocol.base import (
+    FLOW_LABEL_BITS,
     MAX_LABEL,
     MAX_LABELS,
     MAX_VLAN_TAGS,
@@ -31,7 +39,7 @@ from dutperf.protocol.base import (
     TunnelKind,
     VlanTags,
 )
-from dutperf.protocol.stream_messages import FieldCopy, FieldVariation
+from dutperf.protocol.stream_messages import TUPLE_FIELDS, FieldCopy, FieldVariation
 from dutperf.protocol.stream_parts import FollowingBits
 
 # MAP (RFC 7597, 7599), lw4o6 (RFC 7596): which customer edges stand behind a rule.
@@ -524,6 +532,7 @@ _KINDS: dict[SideKind, TunnelKind] = {
 _OUTER: dict[str, IpVersion] = {"ipv4-in-ipv6": 6, "ipv6-in-ipv4": 4, "srv6": 6}
 _INNER: dict[str, IpVersion] = {"ipv4-in-ipv6": 4, "ipv6-in-ipv4": 6}
 _KIND_OF: dict[IpVersion, SideKind] = {4: "ipv4-in-ipv6", 6: "ipv6-in-ipv4"}
+_OF_FLOWS = "flow"
 EDGE_KEYS = ("map", "binding_table", "sixrd")
 """Each says whose customer edges the tester is."""
 PER_HOST_BITS = 96
@@ -624,6 +633,14 @@ class SideEncapsulation(Strict):
     ttl: Annotated[int, Field(ge=1, le=255)] = Field(
         default=64, description="hop limit of the outer header"
     )
+    flow_label: Annotated[
+        str, NumberAsText, label_or(_OF_FLOWS), label_schema(_OF_FLOWS)
+    ] = Field(
+        default="0",
+        description="of the outer header, if it is one of IPv6: a number, or flow: "
+        "each flow inside has one of its own, made of the bits in which its addresses "
+        "and ports differ from others' (RFC 6437 3, RFC 8986 5.1)",
+    )
     vni: Annotated[int, Field(ge=0, lt=VNI_END)] | None = Field(
         default=None, description="of vxlan, which must have it"
     )
@@ -655,6 +672,12 @@ class SideEncapsulation(Strict):
         for key, path in (("srh", self.srh), ("received_srh", self.received_srh)):
             if path and self.kind != "srv6":
                 raise KeyedError((key,), f"{self.kind} has no {key}")
+        if self.flow_label != "0" and self.outer_version == 4:
+            raise KeyedError(("flow_label",), "needs outer headers of IPv6")
+        if self.flow_label == _OF_FLOWS and any(getattr(self, k) for k in EDGE_KEYS):
+            raise KeyedError(
+                ("flow_label",), "flow does not go with customer edges; take a number"
+            )
         for rule_key in EDGE_KEYS:
             rule: EdgeRule | None = getattr(self, rule_key)
             if rule is None:
@@ -745,11 +768,38 @@ class SideEncapsulation(Strict):
             remote=self.remote or remote,
             local_bits=bits,
             ttl=self.ttl,
+            flow_label=0 if self.flow_label == _OF_FLOWS else int(self.flow_label),
             vni=self.vni,
             inner_mac=self.inner_mac,
             srh=sent,
             received_srh=received,
         )
+
+    def flow_labels(self, of: Sequence[FieldVariation]) -> Iterator[FieldCopy]:
+        """What of the packet inside the outer flow label has, if each flow has its own.
+
+        Of each field as many of the last bits as the others leave: a label is as long
+        as it is, and flows that differ in more bits share some.
+        """
+        if self.flow_label != _OF_FLOWS:
+            return
+        fields = [
+            ((each.min ^ each.max).bit_length(), each)
+            for each in of
+            if each.field in TUPLE_FIELDS
+        ]
+        left = FLOW_LABEL_BITS
+        for number, (bits, each) in enumerate(sorted(fields, key=lambda f: f[0])):
+            width = min(bits, left // (len(fields) - number))
+            if width:
+                left -= width
+                yield FieldCopy(
+                    field="outer_flow_label",
+                    offset=left,
+                    width=width,
+                    of=each.field,
+                    of_offset=each.offset + each.width - width,
+                )
 
 
 def _named(value: Any) -> Any:  # noqa: ANN401 - raw YAML

@@ -243,6 +243,36 @@ NumberAsText = BeforeValidator(_as_text)
 """YAML reads the 1000 of "resolution: 1000" as a number."""
 
 
+_LABELS = 2**20
+_LABEL = "[0-9]{1,7}"
+
+
+def label_or(word: str) -> AfterValidator:
+    """A flow label of IPv6 as text, or ``word``."""
+
+    def check(text: str) -> str:
+        is_number = re.fullmatch(_LABEL, text) and int(text) < _LABELS
+        if text != word and not is_number:
+            raise ValueError(
+                f"must be 0 to {_LABELS - 1}, or {word}, not {text[:40]!r}"
+            )
+        return text
+
+    return AfterValidator(check)
+
+
+def label_schema(word: str) -> WithJsonSchema:
+    """The same for other programs."""
+    return WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "pattern": f"^({_LABEL}|{word})$"},
+                {"type": "integer", "minimum": 0, "exclusiveMaximum": _LABELS},
+            ]
+        }
+    )
+
+
 def _matches(pattern: str, sentence: str) -> AfterValidator:
     def check(text: str) -> str:
         if not re.fullmatch(pattern, text):

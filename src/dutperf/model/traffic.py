@@ -20,9 +20,18 @@ from typing import (
     get_args,
 )
 
-from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from dutperf.model.fields import KeyedError, Listed, Name, NumberAsText, Short, Strict
+from dutperf.model.fields import (
+    KeyedError,
+    Listed,
+    Name,
+    NumberAsText,
+    Short,
+    Strict,
+    label_or,
+    label_schema,
+)
 from dutperf.model.frames import ImixSizes
 from dutperf.model.hosts import Addresses, HostAddresses
 from dutperf.model.loads import LoadShape
@@ -215,8 +224,6 @@ _CHAIN: tuple[Ipv6Header, ...] = ("routing", "destination-options", "fragment")
 """RFC 5180 5.3: routing 24 to 32 bytes, destination options 8, fragment 8."""
 _MOST_OF = 10**6
 _MIX = "[0-9]{1,7}/[0-9]{1,7}"
-_LABEL = f"[0-9]{{1,7}}|{RANDOM_LABEL}"
-_LABELS = 2**20
 
 Routes = Literal["static", "rip", RoutingDaemonProtocol]
 PortPattern = Literal["mesh", "pairs"]
@@ -248,12 +255,6 @@ def _check_mix(text: str) -> str:
         )
     if n > _MOST_OF:
         raise ValueError(f"n must be at most {_MOST_OF}, not {n}")
-    return text
-
-
-def _check_label(text: str) -> str:
-    if not re.fullmatch(_LABEL, text) or (text.isdigit() and int(text) >= _LABELS):
-        raise ValueError(f"must be 0 to {_LABELS - 1}, or random, not {text[:40]!r}")
     return text
 
 
@@ -425,15 +426,8 @@ class Traffic(Strict):
     flow_label: Annotated[
         str,
         NumberAsText,
-        AfterValidator(_check_label),
-        WithJsonSchema(
-            {
-                "anyOf": [
-                    {"type": "string", "pattern": f"^({_LABEL})$"},
-                    {"type": "integer", "minimum": 0, "exclusiveMaximum": _LABELS},
-                ]
-            }
-        ),
+        label_or(RANDOM_LABEL),
+        label_schema(RANDOM_LABEL),
     ] = Field(default="0", description="flow label, IPv6: a number, or random")
     ipv6_headers: Annotated[
         list[Literal[Ipv6Header, "rfc5180"]],

@@ -239,6 +239,7 @@ _BEHIND_IP: dict[TunnelKind, int] = {"ip": 0, "gre": 4, "vxlan": 30}
 MAX_SEGMENTS = 16
 _IP_BYTES: dict[IpVersion, int] = {4: 20, 6: 40}
 VNI_END = 2**24
+FLOW_LABEL_BITS = 20
 Bits = Annotated[int, Field(ge=0, le=128)]
 
 
@@ -317,6 +318,9 @@ class Encapsulation(Message):
     )
     remote_bits: Bits | None = Field(default=None, description="likewise")
     ttl: Annotated[int, Field(ge=1, le=255)] = 64
+    flow_label: Annotated[int, Field(ge=0, lt=2**FLOW_LABEL_BITS)] = Field(
+        default=0, description="of outer headers of IPv6, of what is sent"
+    )
     vni: Annotated[int, Field(ge=0, lt=VNI_END)] | None = Field(
         default=None, description="of VXLAN, which must have it"
     )
@@ -338,6 +342,8 @@ class Encapsulation(Message):
         local, remote = map(ipaddress.ip_address, (self.local, self.remote))
         if local.version != remote.version:
             raise ValueError("local and remote must be of one IP version")
+        if self.flow_label and local.version == 4:
+            raise ValueError("flow_label is a field of IPv6")
         is_vxlan = self.kind == "vxlan"
         if is_vxlan and (self.vni is None or self.inner_mac is None):
             raise ValueError("vxlan needs vni and inner_mac")

@@ -49,6 +49,7 @@ FieldName = Literal[
     "dst_port",
     "outer_src",
     "outer_src_port",
+    "outer_flow_label",
 ]
 VariationMode = Literal["increasing", "decreasing", "random", "enumerate"]
 EnumerationOrder = Literal["increasing", "decreasing", "random"]
@@ -249,7 +250,7 @@ class StreamRequest(MayHaveSeveralPorts):
             raise ValueError("more_paths must be empty with tuples")
         if self.tuples.source == "learned":
             varied = {v.field for v in self.vary} | {c.field for c in self.copies}
-            fields = varied & _TUPLE_FIELDS
+            fields = varied & TUPLE_FIELDS
             if fields:
                 raise ValueError(
                     f"tuples are learned: {', '.join(sorted(fields))} must not vary"
@@ -303,7 +304,7 @@ class StreamRequest(MayHaveSeveralPorts):
         return min(limits, default=None)
 
 
-_TUPLE_FIELDS = {"src_ip", "dst_ip", "src_port", "dst_port"}
+TUPLE_FIELDS = {"src_ip", "dst_ip", "src_port", "dst_port"}
 
 
 def field_bits(field: FieldName, ip_version: IpVersion) -> int:
@@ -320,6 +321,7 @@ def field_bits(field: FieldName, ip_version: IpVersion) -> int:
         "dst_port": 16,
         "outer_src": 128,
         "outer_src_port": 16,
+        "outer_flow_label": 20,
     }[field]
 
 
@@ -436,6 +438,13 @@ class DirectionRequest(Message):
                 raise ValueError(
                     f"{where} bits of outer_src before its last 32, which are all of "
                     "IPv4's"
+                )
+            if "outer_flow_label" in touched and not (
+                outer and outer.outer_version == 6
+            ):
+                raise ValueError(
+                    f"{where} outer_flow_label, and encapsulation no outer header of "
+                    "IPv6"
                 )
             if "outer_src_port" in touched and not (outer and outer.kind == "vxlan"):
                 raise ValueError(

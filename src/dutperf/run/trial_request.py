@@ -17,7 +17,7 @@ from dutperf.model.hosts import AddressSet
 from dutperf.model.specs import FixedLoadKeys, IpdvSpec
 from dutperf.model.stateful_keys import Stateful
 from dutperf.model.traffic import RANDOM_LABEL, Traffic
-from dutperf.protocol.base import DirectionName, Side, VlanTag
+from dutperf.protocol.base import FLOW_LABEL_BITS, DirectionName, Side, VlanTag
 from dutperf.protocol.stream_messages import (
     DirectionRequest,
     FieldCopy,
@@ -25,6 +25,7 @@ from dutperf.protocol.stream_messages import (
     FieldVariation,
     Mix,
     StreamRequest,
+    field_bits,
 )
 from dutperf.protocol.stream_parts import ReceivedEnd, StreamPath, Tuples
 from dutperf.protocol.trial_messages import (
@@ -45,8 +46,8 @@ _STREAM_IDS: dict[tuple[DirectionName, str], int] = {
     ("reverse", "beside"): 3,
 }
 _MAC_FIELDS = ((0, 6), (24, 24))
-_LABEL_BITS = 20
 _ID_BITS = 12
+_PORT_BITS = 16
 
 
 def trial_request(
@@ -223,6 +224,8 @@ def _stream(
 ) -> StreamRequest:
     traffic = cell.traffic
     source_port, destination_port = traffic.ports.of(direction)
+    side = testbed.sides[flow.sender]
+    vary = _variations(testbed, cell, flow, direction)
     headed = flow.name == "foreground"
     beside = traffic.beside if flow.name == "beside" else None
     headers = traffic.extension_headers(flow.version) if headed else []
@@ -254,13 +257,10 @@ def _stream(
         flow_label=_flow_label(traffic, flow),
         ipv6_headers=beside.ipv6_headers if beside else headers,
         ipv4_options=traffic.options(flow.version) if headed else [],
-        vary=[
-            *_variations(testbed, cell, flow, direction),
-            *_vlan_ids(testbed.sides[flow.sender].vlan),
-        ],
+        vary=[*vary, *_vlan_ids(side.vlan)],
         copies=[]
         if _is_spoofed(traffic, flow)
-        else list(_copies(testbed.sides[flow.sender], flow.source)),
+        else list(_copies(side, flow.source, _differing(cell, flow, vary))),
         received_end=_received_end(testbed, flow),
     )
 
@@ -277,10 +277,25 @@ def _spoofed_port(testbed: Testbed, traffic: Traffic, flow: Flow) -> int | None:
     return None
 
 
-def _copies(side: SideConfig, hosts: AddressSet) -> Iterator[FieldCopy]:
-    """Of a host's address, into that of the tunnel at whose end it is."""
+def _differing(
+    cell: Cell, flow: Flow, vary: Sequence[FieldVariation]
+) -> Sequence[FieldVariation]:
+    """In which bits flows differ; connections have their numbers in any of them."""
+    if cell.stateful is None:
+        return vary
+    ip_offset = field_bits("src_ip", flow.version) - _PORT_BITS
+    ips = (_random(name, ip_offset, _PORT_BITS) for name in ("src_ip", "dst_ip"))
+    return [*ips, *(_random(name, 0, _PORT_BITS) for name in ("src_port", "dst_port"))]
+
+
+def _copies(
+    side: SideConfig, hosts: AddressSet, vary: Sequence[FieldVariation]
+) -> Iterator[FieldCopy]:
+    """Of a packet into its outer header, of a customer edge's into its address."""
     if side.edge_rule:
         yield from side.edge_rule.copies(translated=side.translation is not None)
+    if side.encapsulation:
+        yield from side.encapsulation.flow_labels(vary)
     outer, own = side.tunnel, side.encapsulation
     if outer is None or own is None or not own.tunnel_per_host:
         return
@@ -350,7 +365,7 @@ def _variations(
     if traffic.mac == "random":
         found += [_random("src_mac", offset, width) for offset, width in _MAC_FIELDS]
     if traffic.flow_label == RANDOM_LABEL and flow.version == 6:
-        found.append(_random("flow_label", 0, _LABEL_BITS))
+        found.append(_random("flow_label", 0, FLOW_LABEL_BITS))
     return found
 
 

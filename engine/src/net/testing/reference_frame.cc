@@ -150,7 +150,7 @@ Bytes outer_headers(const FrameLayout& layout, size_t inner_bytes) {
       put(header, static_cast<uint64_t>(protocol), 1);
       put(header, checksum, 2);
     } else {
-      put(header, 0x60000000, 4);
+      put(header, 0x60000000 + ends.flow_label, 4);
       put(header, behind.size() + inner_bytes, 2);
       put(header, static_cast<uint64_t>(protocol), 1);
       put(header, ends.ttl, 1);

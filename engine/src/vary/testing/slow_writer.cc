@@ -10,6 +10,7 @@ size_t first_bit(Field field, int ip_version) {
   switch (field) {
     case Field::kOuterSrc: return 112 + 64;
     case Field::kOuterSrcPort: return 112;  // and the outer IP header
+    case Field::kOuterFlowLabel: return 112 + 12;
     case Field::kDstMac: return 0;
     case Field::kSrcMac: return 48;
     case Field::kVlanId: return 96 + 20;
@@ -73,6 +74,8 @@ void set_outer_bit(net::Encapsulation& outer, Field field, size_t index, bool bi
   net::TunnelEnds ends = outer.ends();
   if (field == Field::kOuterSrc) {
     set_bit(ends.local.bytes, in_outer_src(outer, index), bit);
+  } else if (field == Field::kOuterFlowLabel) {
+    set_number_bit(ends.flow_label, 20, index, bit);
   } else {
     set_number_bit(ends.src_port, 16, index, bit);
   }
@@ -94,6 +97,7 @@ bool bit_in(const net::FrameLayout& layout, Field field, size_t index) {
       index = in_outer_src(layout.outer, index);
       return in(layout.outer.ends().local.bytes);
     case Field::kOuterSrcPort: return bit_of(layout.outer.ends().src_port, 16, index);
+    case Field::kOuterFlowLabel: return bit_of(layout.outer.ends().flow_label, 20, index);
   }
   return false;
 }
@@ -101,7 +105,8 @@ bool bit_in(const net::FrameLayout& layout, Field field, size_t index) {
 void set_field_bit(net::FrameLayout& layout, Field field, size_t index, bool bit) {
   switch (field) {
     case Field::kOuterSrc:
-    case Field::kOuterSrcPort: set_outer_bit(layout.outer, field, index, bit); return;
+    case Field::kOuterSrcPort:
+    case Field::kOuterFlowLabel: set_outer_bit(layout.outer, field, index, bit); return;
     case Field::kDstMac: set_bit(layout.dst_mac.bytes, index, bit); return;
     case Field::kSrcMac: set_bit(layout.src_mac.bytes, index, bit); return;
     case Field::kSrcIp: set_bit(layout.src_ip.bytes, index, bit); return;
@@ -174,6 +179,7 @@ uint64_t value_in(const Bytes& frame, const Variation& variation, const net::Fra
       if (layout.outer.ends().local.version == 4)
         first = 8 * (14 + tags + 12) + variation.offset - 96;
       break;
+    case Field::kOuterFlowLabel: first += 8 * tags; break;
     case Field::kOuterSrcPort:
       first += 8 * (tags + (layout.outer.ends().local.version == 4 ? 20 : 40));
       break;

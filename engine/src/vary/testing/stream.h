@@ -17,9 +17,10 @@ namespace dutperf::vary::testing {
 inline constexpr uint64_t kMax48 = (1ULL << 48) - 1;
 inline constexpr net::TagIdentity kTag{0x1234, 7, net::kTagFlagBackground};
 // The last one is not IPv4's.
-inline constexpr Field kFields[] = {
-    Field::kSrcMac,  Field::kDstMac, Field::kSrcIp,    Field::kDstIp,        Field::kSrcPort,
-    Field::kDstPort, Field::kVlanId, Field::kOuterSrc, Field::kOuterSrcPort, Field::kFlowLabel};
+inline constexpr Field kFields[] = {Field::kSrcMac,    Field::kDstMac,        Field::kSrcIp,
+                                    Field::kDstIp,     Field::kSrcPort,       Field::kDstPort,
+                                    Field::kVlanId,    Field::kOuterSrc,      Field::kOuterSrcPort,
+                                    Field::kFlowLabel, Field::kOuterFlowLabel};
 inline constexpr IndexOrder kIndexOrders[] = {IndexOrder::kOnce,       IndexOrder::kFirst,
                                               IndexOrder::kIncreasing, IndexOrder::kDecreasing,
                                               IndexOrder::kRandom,     IndexOrder::kShuffled};
@@ -193,6 +194,7 @@ class Random {
       ends.received = path();
     }
     ends.ttl = static_cast<uint8_t>(1 + below(255));
+    if (ends.local.version == 6) ends.flow_label = static_cast<uint32_t>(below(1 << 20));
     ends.vni = static_cast<uint32_t>(below(1 << 24));
     ends.src_port = static_cast<uint16_t>(bits_());
     for (uint8_t& byte : ends.inner_mac.bytes) byte = static_cast<uint8_t>(bits_());
@@ -241,6 +243,8 @@ class Random {
       case Field::kVlanId: return layout.vlan.bytes() > 0;
       case Field::kOuterSrc: return ends.kind != net::Tunnel::kNone;
       case Field::kOuterSrcPort: return ends.kind == net::Tunnel::kVxlan;
+      case Field::kOuterFlowLabel:
+        return ends.kind != net::Tunnel::kNone && ends.local.version == 6;
       default: return true;
     }
   }
