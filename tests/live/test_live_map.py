@@ -29,7 +29,12 @@ pytestmark = [*needs_engine, pytest.mark.lab]
 LWAFTR = "known-answer-lw4o6"
 SIXRD = "known-answer-6rd"
 RELAYS = ["known-answer-map-e", "known-answer-map-t", LWAFTR, SIXRD]
-EDGES = ["known-answer-map-e-ce", "known-answer-map-t-ce"]
+EDGES = {
+    "known-answer-map-e-ce": 252,
+    "known-answer-map-t-ce": 252,
+    "known-answer-lw4o6-b4": 256,
+}
+SIXRD_EDGE = "known-answer-6rd-ce"
 OTHER_RULE = RULE.model_copy(update={"psid_offset": 5}).model_dump()
 TUNNEL = {"kind": "ip", "local": "2001:2::1", "remote": "2001:db8::", "remote_bits": 40}
 OTHER: dict[str, dict[str, Any]] = {
@@ -152,14 +157,26 @@ def test_hosts_with_tunnels_of_their_own_may_be_sent_to_by_one(tmp_path: Path) -
 def test_how_many_ports_an_edge_uses_is_the_capacity_of_its_table(
     name: str, tmp_path: Path
 ) -> None:
-    """All of its set: 63 ranges of 4 (RFC 7597 appendix A, example 1)."""
+    """All of its set: 63 ranges of 4 (RFC 7597 appendix A.1), or one of 256 ports."""
     dutperf(
         *("table-capacity", "--lab", name, "--first", "50", "--connections", "1000"),
         *("--max-rate", "5000", "--settle-wait", "0", "--restabilise-wait", "0"),
         *("--phase-timeout", "100", "--output", str(tmp_path / "run")),
     )
     (cell,) = load_results(tmp_path / "run").cells
-    assert cell.median == 252
+    assert cell.median == EDGES[name]
+
+
+def test_an_edge_of_6rd_forwards_both_ways_by_its_own_tunnel_alone(
+    tmp_path: Path,
+) -> None:
+    assert found(SIXRD_EDGE, tmp_path / "run").median == 20_000
+    ends = {"kind": "ip", "local": "10.0.0.19", "remote": "198.19.0.2"}
+    with up(SIXRD_EDGE, {"encapsulation": {"right": ends}}, tmp_path):
+        cell = found(SIXRD_EDGE, tmp_path / "other", "--direction", "forward")
+    (reason,) = cell.reasons
+    assert reason.code == "nothing_forwarded"
+    assert "100 with other VLAN tags or labels on the right port" in reason.message
 
 
 @needs_tshark

@@ -43,6 +43,7 @@ from dutperf.config.encapsulation import (
     BindingRule,
     EdgeRule,
     MapRule,
+    SharingRule,
     SideEncapsulation,
     SixRdDomain,
 )
@@ -424,8 +425,11 @@ DNS64 = replace(
 #
 # ``known-answer-lw4o6`` is such a relay by a binding table of 65,536 B4s, numbered:
 # each has a /64 of 2001:db8::/48, and 256 of the ports of one of these addresses.
+# ``known-answer-lw4o6-b4`` is the B4 of 192.0.2.18, PSID 0x34, with its 256 ports.
 #
 # ``known-answer-6rd``: the edges are 10.0.0.0/16, each with a /48 of 2001:db8::/32.
+# ``known-answer-6rd-ce`` is one, stateless, of a domain in the networks for
+# benchmarking: 10.0.0.18, whose own network is 2001:2:0:4120::/60, on the left.
 
 
 RULE = MapRule(ipv6_prefix="2001:db8::/40", ipv4_prefix="192.0.2.0/24", ea_bits=16)
@@ -433,17 +437,13 @@ BINDINGS = BindingRule(
     first_b4="2001:db8::1/64", ipv4_prefix="192.0.2.0/24", psid_length=8
 )
 DOMAIN = SixRdDomain(ipv6_prefix="2001:db8::/32", ipv4_prefix="10.0.0.0/16")
-_RULE = RULE.model_dump()
 _PSID = 0x34
 _SHARED = "192.0.2.18"
 _EDGE = RULE.address(_SHARED, _PSID)
-_PORTS = {
-    "port_set": {
-        "psid_offset": RULE.psid_offset,
-        "psid_bits": RULE.psid_bits,
-        "psid": _PSID,
-    }
-}
+_B4 = BINDINGS.address(_SHARED, _PSID)
+_CUSTOMERS = SixRdDomain(ipv6_prefix="2001:2:0:4000::/52", ipv4_prefix="10.0.0.0/24")
+_CUSTOMER = "2001:2:0:4120::2"
+"""A host behind the edge of 6rd, which has the address in its prefix."""
 _RELAY = "2001:2::1"
 _PREFIX = "64:ff9b::/96"
 _FAR = "2001:2:0:8000::"
@@ -520,25 +520,44 @@ MAP_T = replace(
         translation=SideTranslation(map=RULE),
     ),
     right=memif_side("right", _INTERNET, Ipv6Side(virtual="64:ff9b::c613:2")),
-    behaviour={"translation": {"left": {**_RULE, "prefix": _PREFIX}}},
+    behaviour={"translation": {"left": {**RULE.model_dump(), "prefix": _PREFIX}}},
 )
 
-_E_EDGE = gateway("nat44", {"ipv4": _SHARED}, {}, ports=_PORTS)
 
-MAP_E_EDGE = replace(
-    _E_EDGE,
-    name="known-answer-map-e-ce",
-    description=f"{_OWN}, a MAP-E customer edge with 252 ports",
-    right=_E_EDGE.right.model_copy(
-        update={"encapsulation": SideEncapsulation(kind="ipv4-in-ipv6", remote=_EDGE)}
-    ),
-    behaviour={
-        **_E_EDGE.behaviour,
-        "encapsulation": {
-            "right": {"kind": "ip", "local": _EDGE, "remote": f"{_FAR}2"}
-        },
-    },
-)
+def _ports(rule: SharingRule) -> dict[str, Any]:
+    """The set of the one edge that the device is."""
+    bits = {"psid_offset": rule.psid_offset, "psid_bits": rule.psid_bits}
+    return {"port_set": {**bits, "psid": _PSID}}
+
+
+def _tunnel_of_edge(local: str, remote: str) -> dict[str, Any]:
+    return {
+        "encapsulation": {"right": {"kind": "ip", "local": local, "remote": remote}}
+    }
+
+
+def _edge(name: str, what: str, rule: SharingRule, own: str) -> KnownAnswerDevice:
+    """A NAT44 of an edge's ports before the tunnel to its relay, the tester.
+
+    Args:
+        name: after ``known-answer-``.
+        what: it is.
+        rule: whose edge it is.
+        own: its end of the tunnel.
+    """
+    nat = gateway("nat44", {"ipv4": _SHARED}, {}, ports=_ports(rule))
+    tunnel = SideEncapsulation(kind="ipv4-in-ipv6", remote=own)
+    return replace(
+        nat,
+        name=f"known-answer-{name}",
+        description=f"{_OWN}, {what}",
+        right=nat.right.model_copy(update={"encapsulation": tunnel}),
+        behaviour={**nat.behaviour, **_tunnel_of_edge(own, f"{_FAR}2")},
+    )
+
+
+MAP_E_EDGE = _edge("map-e-ce", "a MAP-E customer edge with 252 ports", RULE, _EDGE)
+LW4O6_B4 = _edge("lw4o6-b4", "a B4 of lw4o6 with 256 ports", BINDINGS, _B4)
 
 MAP_T_EDGE = replace(
     gateway(
@@ -547,10 +566,41 @@ MAP_T_EDGE = replace(
         {"ipv4": "198.19.0.66"},
         f"{_FAR}/96",
         f"{_FAR}c613:42",
-        _PORTS,
+        _ports(RULE),
     ),
     name="known-answer-map-t-ce",
     description=f"{_OWN}, a MAP-T customer edge with 252 ports",
 )
 
-EDGE_BOXES = (MAP_E, MAP_T, MAP_E_EDGE, MAP_T_EDGE, LW4O6, SIXRD)
+SIXRD_EDGE = replace(
+    KNOWN_ANSWER,
+    name="known-answer-6rd-ce",
+    description=f"{_OWN}, a 6rd customer edge",
+    addresses={
+        "left": ("2001:2:0:4120::1/60",),
+        "right": KNOWN_ANSWER.addresses["right"],
+    },
+    left=memif_side(
+        "left", None, Ipv6Side(address=_CUSTOMER, gateway="2001:2:0:4120::1")
+    ),
+    right=memif_side(
+        "right",
+        RIGHT_IPV4,
+        Ipv6Side(address="2001:2:0:8000::2"),
+        encapsulation=SideEncapsulation(
+            kind="ipv6-in-ipv4", remote=_CUSTOMERS.edge_of(_CUSTOMER)
+        ),
+    ),
+    behaviour=_tunnel_of_edge(_CUSTOMERS.edge_of(_CUSTOMER), str(RIGHT_IPV4.address)),
+)
+
+EDGE_BOXES = (
+    MAP_E,
+    MAP_T,
+    MAP_E_EDGE,
+    MAP_T_EDGE,
+    LW4O6,
+    LW4O6_B4,
+    SIXRD,
+    SIXRD_EDGE,
+)
