@@ -23,6 +23,14 @@ void set_last_bytes(std::array<uint8_t, 16>& address, size_t end, size_t bytes, 
   for (size_t i = end; i > end - bytes; number >>= 8) address[--i] = static_cast<uint8_t>(number);
 }
 
+// A connection without what does not count of its remote end; of UDP and TCP alike.
+Connection as_far_as(Depends depends, Connection connection) {
+  connection.protocol = Protocol::kUdp;
+  if (depends == Depends::kEndpoint) connection.remote.address = {};
+  if (depends != Depends::kConnection) connection.remote.port = 0;
+  return connection;
+}
+
 }  // namespace
 
 Gateway::Gateway(const NatSettings& settings, uint64_t seed)
@@ -47,7 +55,8 @@ bool Gateway::is_for_us(const Flow& flow) const {
 Gateway::Decision Gateway::from_inside(const Flow& flow, uint64_t now_ns) {
   if (!is_for_us(flow)) return {};
   const Connection connection{flow.source, outside_form(flow.destination), flow.protocol};
-  auto number = numbers_.find(flow.source);
+  const Connection mapped = as_far_as(settings_.mapping, connection);
+  auto number = numbers_.find(mapped);
   if (number == numbers_.end() && inside_of_.size() == settings_.public_endpoints()) {
     ++no_public_endpoint_;
     return no_connection(flow);
@@ -56,9 +65,12 @@ Gateway::Decision Gateway::from_inside(const Flow& flow, uint64_t now_ns) {
   if (number == numbers_.end()) {
     const auto room = [this] { return std::pair(numbers_.bucket_count(), inside_of_.capacity()); };
     const auto before = room();
-    number = numbers_.emplace(flow.source, inside_of_.size()).first;
+    number = numbers_.emplace(mapped, inside_of_.size()).first;
     inside_of_.push_back(flow.source);
     endpoints_grown_ += room() != before;
+  }
+  if (settings_.filtering == Depends::kAddress) {
+    met_.insert(as_far_as(settings_.filtering, connection));
   }
   const Flow other{settings_.outside_version(), public_endpoint(number->second), connection.remote,
                    0};
@@ -71,7 +83,7 @@ Gateway::Decision Gateway::from_outside(const Flow& flow, uint64_t now_ns) {
   const uint64_t number = number_of(flow.destination);
   const bool reachable = settings_.kind != NatKind::k46 || has_prefix(flow.source);
   if (!reachable || number >= inside_of_.size() ||
-      !table_.use({inside_of_[number], flow.source, flow.protocol}, now_ns)) {
+      !may_enter({inside_of_[number], flow.source, flow.protocol}, now_ns)) {
     ++unknown_;
     return {Decision::Kind::kDrop, {}, {}};
   }
@@ -84,6 +96,14 @@ Gateway::Decision Gateway::no_connection(const Flow& flow) const {
                        (settings_.refusal == Refusal::kReset && flow.protocol == Protocol::kTcp);
   const bool is_refused = is_told && flow.may_open;
   return {is_refused ? Decision::Kind::kRefuse : Decision::Kind::kDrop, flow, {}};
+}
+
+// Whether who sends to a public endpoint in use gets through to whom it belongs.
+bool Gateway::may_enter(const Connection& connection, uint64_t now_ns) {
+  if (table_.use(connection, now_ns)) return true;
+  if (settings_.filtering == Depends::kEndpoint) return true;
+  return settings_.filtering == Depends::kAddress &&
+         met_.contains(as_far_as(settings_.filtering, connection));
 }
 
 // Whether the connection's frame goes on: known before, or known or forgotten now.
@@ -122,6 +142,7 @@ uint64_t Gateway::connections(uint64_t now_ns) {
 void Gateway::clear() {
   table_.remove(UINT64_MAX);
   numbers_.clear();
+  met_.clear();
   inside_of_.clear();
   setup_ = Server(settings_.setup, {});
 }

@@ -1,14 +1,15 @@
 // The device as a stateful NAT44, NAT64, NAT66 or NAT46 gateway (RFC 9693 2): what comes from
 // inside opens a connection or belongs to one, what comes from outside has to belong to one.
 //
-// An inside endpoint has one public endpoint, for all whom it talks to, from its first connection
-// until the table is cleared; these are given out in order. The table holds connections, that is
-// pairs of an inside and a remote endpoint. One of TCP is opened by a SYN and by nothing else; it
-// ends as any other does, by its timeout.
+// An inside endpoint has one public endpoint, for all whom it talks to or, by `mapping`, for each
+// of them, from its first connection until the table is cleared; these are given out in order. The
+// table holds connections, that is pairs of an inside and a remote endpoint. One of TCP is opened
+// by a SYN and by nothing else; it ends as any other does, by its timeout.
 #pragma once
 
 #include <cstdint>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "connection_table.h"
@@ -53,6 +54,7 @@ class Gateway {
   Decision from_inside(const Flow& flow, uint64_t now_ns);
   Decision from_outside(const Flow& flow, uint64_t now_ns);
   Decision no_connection(const Flow& flow) const;
+  bool may_enter(const Connection& connection, uint64_t now_ns);
   bool know(const Connection& connection, bool may_open, uint64_t now_ns);
   bool is_for_us(const Flow& flow) const;
   // How the outside sees a remote end, and the other way round.
@@ -68,8 +70,11 @@ class Gateway {
   const NatSettings settings_;
   ConnectionTable table_;
   Server setup_;
-  std::unordered_map<Endpoint, uint64_t, EndpointHash> numbers_;  // of the public endpoints
-  std::vector<Endpoint> inside_of_;                               // by that number
+  // Of the public endpoints, by whom they are for: the remote end as far as the mapping depends on
+  // it.
+  std::unordered_map<Connection, uint64_t, ConnectionHash> numbers_;
+  std::unordered_set<Connection, ConnectionHash> met_;  // as far as the filtering depends on it
+  std::vector<Endpoint> inside_of_;                     // by that number
   bool removing_ = false;
   uint64_t removal_began_ns_ = 0;
   uint64_t removed_so_far_ = 0;

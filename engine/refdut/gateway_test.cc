@@ -256,6 +256,42 @@ TEST_F(TheGateway, ForwardsFromOutsideOnlyWhatItKnows) {
   EXPECT_EQ(device_.report()["trials"][0]["reverse"]["foreground"]["dropped_by_nat"], 4);
 }
 
+// As many public ports as one inside endpoint gets for three remote ends: two ports of one address,
+// and another address.
+TEST_F(TheGateway, MapsAnInsideEndpointOnceForAllForEachAddressOrForEachConnection) {
+  const auto ports = [this](const std::string& mapping) {
+    configure(R"({"kind": "nat44", "public": {"first_address": "198.19.0.1"},
+                  "table": {"entries": 9}, "mapping": ")" +
+              mapping + R"("})");
+    std::vector<uint16_t> seen;
+    for (const Ends& ends : {inside(5000), Ends{"10.0.0.2", 5000, "198.19.0.2", 81},
+                             Ends{"10.0.0.2", 5000, "198.19.0.3", 80}}) {
+      const auto bytes = through(0, ends);
+      seen.push_back(read_flow(bytes->data(), bytes->size())->source.port);
+    }
+    return seen;
+  };
+  EXPECT_EQ(ports("endpoint"), (std::vector<uint16_t>{1024, 1024, 1024}));
+  EXPECT_EQ(ports("address"), (std::vector<uint16_t>{1024, 1024, 1025}));
+  EXPECT_EQ(ports("connection"), (std::vector<uint16_t>{1024, 1025, 1026}));
+}
+
+TEST_F(TheGateway, LetsInWhomItsFilteringAllows) {
+  const auto lets_in = [this](const std::string& filtering) {
+    configure(R"({"kind": "nat44", "public": {"first_address": "198.19.0.1"},
+                  "table": {"entries": 9}, "filtering": ")" +
+              filtering + R"("})");
+    EXPECT_FALSE(passes(1, {"198.19.0.2", 80, "198.19.0.1", 1024}));  // in use by nobody
+    EXPECT_TRUE(passes(0, inside(5000)));
+    return std::array{passes(1, {"198.19.0.2", 80, "198.19.0.1", 1024}),
+                      passes(1, {"198.19.0.2", 81, "198.19.0.1", 1024}),
+                      passes(1, {"198.19.0.3", 80, "198.19.0.1", 1024})};
+  };
+  EXPECT_EQ(lets_in("endpoint"), (std::array{true, true, true}));
+  EXPECT_EQ(lets_in("address"), (std::array{true, true, false}));
+  EXPECT_EQ(lets_in("connection"), (std::array{true, false, false}));
+}
+
 TEST_F(TheGateway, OpensATcpConnectionByItsSynAlone) {
   configure(kNat44);
   const auto passes_as = [&](net::Step step) {

@@ -29,6 +29,11 @@ constexpr Names<Overload, 2> kOverloads = {{
     {"drop", Overload::kDrop},
     {"forget", Overload::kForget},
 }};
+constexpr Names<Depends, 3> kDepends = {{
+    {"endpoint", Depends::kEndpoint},
+    {"address", Depends::kAddress},
+    {"connection", Depends::kConnection},
+}};
 constexpr Names<Refusal, 3> kRefusals = {{
     {"silence", Refusal::kSilence},
     {"reset", Refusal::kReset},
@@ -153,6 +158,8 @@ NatSettings parse_nat(const Json& json, const std::string& where) {
   nat.table = parse_table(reader.at("table"), reader.path("table"));
   if (reader.has("setup")) parse_setup(json["setup"], reader.path("setup"), nat);
   nat.refusal = reader.name_or("refusal", "silence", kRefusals);
+  nat.mapping = reader.name_or("mapping", "endpoint", kDepends);
+  nat.filtering = reader.name_or("filtering", "connection", kDepends);
   nat.removal_per_s = reader.number_or("removal_per_s", 0, 1, kMaxRateFps);
   reader.finish();
   return nat;

@@ -34,6 +34,10 @@ enum class Refusal : uint8_t {
   kIcmp,   // administratively prohibited
 };
 
+// How much of the remote end counts (RFC 4787 4.1, 5): for which of its ends an inside endpoint
+// has one public endpoint, and who of the outside may send to that.
+enum class Depends : uint8_t { kEndpoint, kAddress, kConnection };
+
 // The ports of a customer edge that shares its address with others (MAP: RFC 7597 5.1): of all
 // ports those whose bits behind the first `offset`, which are not all 0, are the PSID.
 struct PortSet {
@@ -56,6 +60,8 @@ struct NatSettings {
   std::optional<Service> setup;  // how fast connections are made
   Overload overload = Overload::kDrop;
   Refusal refusal = Refusal::kSilence;
+  Depends mapping = Depends::kEndpoint;
+  Depends filtering = Depends::kConnection;
   uint64_t removal_per_s = 0;  // of a bulk delete; 0: at once
 
   int inside_version() const { return kind == NatKind::k44 || kind == NatKind::k46 ? 4 : 6; }

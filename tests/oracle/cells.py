@@ -82,6 +82,7 @@ _ON_CONNECTIONS = {
     "tcp-request-rate",
     "tcp-teardown-rate",
     "idle-timeout",
+    "nat-behaviour",
 }
 _NOTHING: Json = {
     "points": [],

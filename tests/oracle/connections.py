@@ -56,6 +56,8 @@ def derived_connections(
                 repeats.append(found)
             case "idle-timeout":
                 repeats.append(_idle(own))
+            case "nat-behaviour":
+                repeats.append(_behaviour(own))
             case "connection-rate":
                 repeats.append(_rate(tests, own, settings, limit))
             case "table-capacity" | "tcp-capacity" | "tcp-half-open":
@@ -86,6 +88,61 @@ class _Test(NamedTuple):
 
     def asked(self) -> Asked:
         return Asked(self.rate_per_s, self.last["repeat"], self.kind, self.last)
+
+
+def _behaviour(own: Sequence[Json]) -> Repeat:
+    """The share of what RFC 4787 asks for that is met, of what can be told."""
+    if [t["result"]["verdict"]["kind"] for t in own[-4:-2]] != ["pass", "pass"]:
+        return Repeat(None, "invalid", trials=len(own))
+    inside_of = _insides(own[-4]["request"]["directions"][0]["streams"][0])
+    seen = [
+        (next(inside_of), tuple(told[:2]), tuple(told[2:]))
+        for told in own[-4]["result"]["table"]["told"]
+    ]
+    publics: dict[Any, dict[Any, set[Any]]] = {}
+    for inside, public, remote in seen:
+        publics.setdefault(inside, {}).setdefault(public, set()).add(remote)
+    owners: dict[Any, set[Any]] = {}
+    for inside, public, _ in seen:
+        owners.setdefault(public, set()).add(inside)
+    kinds = set()
+    for inside, own_publics in publics.items():
+        of = {(p, r) for i, p, r in seen if i == inside}
+        by_address = {r[0]: {p for p, other in of if other[0] == r[0]} for _, r in of}
+        alone = max(map(len, by_address.values())) == 1
+        kinds.add(0 if len(own_publics) == 1 else 1 if alone else 2)
+    pool = {public[0] for public in owners}
+    hosts = {(i[0], p[0]) for i, p, _ in seen}
+    pairs = {(i[1], p[1]) for i, p, _ in seen}
+    let_in = []
+    for trial in own[-2:]:
+        (stream,) = trial["result"]["directions"][0]["streams"]
+        let_in.append(stream["received"] / stream["sent"])
+    told: list[bool | None] = [
+        kinds == {0} if kinds != {0} or len({r[0] for _, _, r in seen}) > 1 else None,
+        len(hosts) == len({host for host, _ in hosts}) if len(pool) > 1 else None,
+        all(len(insides) == 1 for insides in owners.values()),
+        all((a < 1024) == (b < 1024) for a, b in pairs),
+        all((a - b) % 2 == 0 for a, b in pairs),
+        let_in != [0, 0],
+        len(kinds) == 1,
+    ]
+    known = [one for one in told if one is not None]
+    return Repeat(100 * sum(known) / len(known), "pass", trials=len(own))
+
+
+def _insides(stream: Json) -> Iterator[tuple[int, int]]:
+    """Who opens, in the order of the numbers: hosts' ports, for each remote end."""
+    size = {
+        v["field"]: v["max"] - v["min"] + 1
+        for v in stream["vary"]
+        if v["mode"] == "enumerate"
+    }
+    for _ in range(size.get("dst_ip", 1)):
+        for host in range(size.get("src_ip", 1)):
+            for _ in range(size["dst_port"]):
+                for port in range(size["src_port"]):
+                    yield host, stream["src_port"] + port
 
 
 def _unopened(

@@ -171,7 +171,7 @@ def test_no_key_of_a_result_may_be_missing_or_of_another_type(name: str) -> None
     may_be_missing |= {"icmp", "answers", "announced"}
     may_be_missing |= {"reassembled", "incomplete", "tap", "slow_path"}
     may_be_missing |= {"shares", "one_share_because", "handed_over", "not_taken_over"}
-    may_be_missing |= {"by_share", "tcp", "dns"}
+    may_be_missing |= {"by_share", "tcp", "dns", "told"}
     for path in _objects(data):
         for key in list(_at(data, path)):
             with pytest.raises(ValidationError):

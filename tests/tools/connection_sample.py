@@ -8,6 +8,7 @@ from told_cells import retyped
 from dutperf.catalogue import ProcedureName
 from dutperf.results import CellResult, ResultsFile
 from dutperf.results.details import (
+    Behaviour,
     Capacity,
     CapacityStep,
     CountAt,
@@ -102,6 +103,26 @@ def cells() -> list[CellResult]:
         ends_s=2,
         rate_per_s=8000,
     )
+    behaviour = [
+        Behaviour(
+            rfc="RFC 4787",
+            section="REQ-1",
+            level="MUST",
+            asks="endpoint-independent mapping",
+            verdict="not met",
+            found="address-dependent for 1 of 256 inside ends: 10.0.0.2:10000 is "
+            "198.19.0.1:1024 towards 198.19.0.2:80 and 198.19.0.1:1025 towards "
+            "198.19.0.3:80",
+        ),
+        Behaviour(
+            rfc="RFC 4787",
+            section="4.2.1",
+            level=None,
+            asks="port preservation",
+            verdict=None,
+            found="64 of 256 public ends have the inside end's port",
+        ),
+    ]
     limits = TableLimits(table_size=10_000, hash_size=4000)
     return [
         cell("connection-rate", 9000, unit="connections/s", limits=limits),
@@ -124,6 +145,7 @@ def cells() -> list[CellResult]:
         cell("tcp-request-rate", 9000, unit="connections/s"),
         cell("tcp-teardown-rate", 9000, unit="connections/s"),
         cell("idle-timeout", 120e9, unit="ns"),
+        cell("nat-behaviour", 50, unit="percent", behaviour=behaviour),
     ]
 
 

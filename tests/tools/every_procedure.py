@@ -194,6 +194,10 @@ CASES = {
         WAITING | {"state": "half-open", "stateful": opening(500)},
         lambda: SimulatedNat(timeout_ns=30 * 10**9),
     ),
+    "nat-behaviour": Case(
+        {"procedure": "nat-behaviour", "stateful": {"source_ports": "10000-10007"}},
+        SimulatedNat,
+    ),
     "frame-loss": Case({"procedure": "frame-loss", "repeats": 2}, dut=step(15_000)),
     "back-to-back": Case(
         {"procedure": "back-to-back", "repeats": 2, "throughput_fps": 1},

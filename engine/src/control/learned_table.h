@@ -43,12 +43,15 @@ class LearnedTable {
   };
 
   Table& existing() const;
+  static std::unique_ptr<Table> allocated(const dataplane::LearnSpec& learn);
   void make(const dataplane::LearnSpec& learn);
   void check_kept(const dataplane::LearnSpec& learn) const;
-  void use(dataplane::StreamSpec& stream) const;
+  void use(dataplane::StreamSpec& stream);
+  const state::TupleTable& seen_from(const vary::Tuples& tuples);
 
   const timing::TscClock clock_;
   std::unique_ptr<Table> table_;
+  std::unique_ptr<Table> elsewhere_;  // the same as others of the responder's side would send it
 };
 
 // Refuses streams of learned tuples, whose frames cannot be foretold. Throws ProtocolError.

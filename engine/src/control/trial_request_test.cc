@@ -254,8 +254,12 @@ TEST(TrialRun, IsReadWithLearnedTuples) {
   using vary::IndexSource;
   EXPECT_EQ(spec.from[0].streams.at(0).tuples,
             (vary::Tuples{IndexSource::kGenerated, IndexOrder::kRandom, 4000, nullptr, 4000}));
-  EXPECT_EQ(spec.from[1].streams.at(0).tuples,
-            (vary::Tuples{IndexSource::kLearned, IndexOrder::kRandom, 3999}));
+  EXPECT_EQ(spec.from[1].streams.at(0).tuples, (vary::Tuples{.source = IndexSource::kLearned,
+                                                             .order = IndexOrder::kRandom,
+                                                             .count = 3999,
+                                                             .port_added = 4,
+                                                             .address_added = ip("0.0.0.2")}));
+  EXPECT_EQ(spec.learn->told, 2U);
   EXPECT_TRUE(spec.from[1].streams.at(0).is_learned());
 }
 

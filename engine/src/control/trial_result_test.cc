@@ -469,6 +469,7 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAStatefulTrialSays) {
   table.source_example = ip("198.19.0.1");
   table.unlearned_sent = 1;
   table.since_learning_ns = 2'000'100'000;
+  table.told = {LearnedTuple{ip("198.19.0.1"), ip("198.19.0.2"), 40'001, 80}, std::nullopt};
   result.table = table;
   result.total_ns = 3'700'000'000;
   result.overhead_ns = 100'000;

@@ -25,6 +25,7 @@ constexpr NamesOf<IndexOrder, 6> kIndexOrders = {{
     {"random", IndexOrder::kRandom},
     {"shuffled", IndexOrder::kShuffled},
 }};
+constexpr uint64_t kMostTold = 65'536;
 constexpr NamesOf<Side, 2> kDirections = {{{"forward", Side::kLeft}, {"reverse", Side::kRight}}};
 
 void check_learned(const ObjectReader& stream, const vary::Variations& variations) {
@@ -98,11 +99,21 @@ void parse_tuples(ObjectReader& stream, StreamSpec& spec) {
   tuples.count = reader.number("count", 1, vary::IndexDraw::kMaxCount);
   tuples.order = reader.name_or("order", "random", kIndexOrders);
   tuples.first = reader.number_or("first", 0, 0, vary::Permutation::kMaxSize - 1);
+  tuples.port_added = static_cast<uint16_t>(reader.number_or("port_added", 0, 0, UINT16_MAX));
+  if (reader.has("address_added") && !reader.at("address_added").is_null()) {
+    tuples.address_added = reader.ip("address_added");
+    if (tuples.address_added->version != spec.layout.ip_version) {
+      reader.refuse("address_added", "must be of the stream's IP version");
+    }
+  }
   reader.finish();
   if (tuples.source == IndexSource::kLearned) {
     if (tuples.first > 0) stream.refuse("tuples.first", "must be 0: tuples are learned");
     check_learned(stream, spec.variations);
   } else {
+    if (tuples.is_elsewhere()) {
+      stream.refuse("tuples", "are generated: port_added and address_added are of learned ones");
+    }
     check_generated(stream, spec.variations, tuples);
   }
   spec.tuples = tuples;
@@ -117,6 +128,7 @@ void parse_learn(ObjectReader& trial, dataplane::TrialSpec& spec) {
   learn.ip_version = reader.ip_version("ip_version");
   learn.entries = reader.number("entries", 1, vary::IndexDraw::kMaxCount);
   learn.keep = reader.flag_or("keep", false);
+  learn.told = reader.number_or("told", 0, 0, kMostTold);
   learn.expected = parse_expected(reader, learn.ip_version);
   reader.finish();
   spec.learn = learn;
@@ -133,6 +145,12 @@ Json to_json(const measure::Survival& survival) {
 }
 
 Json to_json(const TableResult& table) {
+  Json told = Json::array();
+  for (const std::optional<LearnedTuple>& tuple : table.told) {
+    told.push_back(tuple ? Json{tuple->source.text(), tuple->source_port, tuple->destination.text(),
+                                tuple->destination_port}
+                         : Json());
+  }
   const auto text = [](const std::optional<net::IpAddress>& address) {
     return address ? Json(address->text()) : Json();
   };
@@ -149,7 +167,8 @@ Json to_json(const TableResult& table) {
           {"unexpected_example", text(table.unexpected_example)},
           {"source_example", text(table.source_example)},
           {"unlearned_sent", table.unlearned_sent},
-          {"since_learning_ns", table.since_learning_ns}};
+          {"since_learning_ns", table.since_learning_ns},
+          {"told", std::move(told)}};
 }
 
 }  // namespace dutperf::control

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "control/json.h"
 #include "dataplane/trial_spec.h"
@@ -16,6 +17,14 @@ void parse_tuples(ObjectReader& stream, dataplane::StreamSpec& spec);
 
 // Reads `learn` and `not_before_ns` of a trial whose directions are known already.
 void parse_learn(ObjectReader& trial, dataplane::TrialSpec& spec);
+
+// An entry of the table: from whom, and to whom, its frame came.
+struct LearnedTuple {
+  net::IpAddress source;
+  net::IpAddress destination;
+  uint16_t source_port = 0;
+  uint16_t destination_port = 0;
+};
 
 // The engine's table after a trial that used it.
 struct TableResult {
@@ -33,6 +42,7 @@ struct TableResult {
   std::optional<net::IpAddress> source_example;  // of the first entry that is not empty
   uint64_t unlearned_sent = 0;
   uint64_t since_learning_ns = 0;
+  std::vector<std::optional<LearnedTuple>> told;  // of the first entries; none: an empty one
 };
 
 Json to_json(const measure::Survival& survival);

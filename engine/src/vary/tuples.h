@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "net/address.h"
 #include "state/tuple_table.h"
 #include "vary/index_draw.h"
 
@@ -17,6 +19,11 @@ struct Tuples {
   uint64_t count = 1;
   const state::TupleTable* table = nullptr;  // of learned ones; outlives the trial
   uint64_t first = 0;                        // of generated ones
+  // Of learned ones: their responder is another one, whose port and address are so much higher.
+  uint16_t port_added = 0;
+  std::optional<net::IpAddress> address_added;
+
+  bool is_elsewhere() const { return port_added > 0 || address_added; }
 
   bool operator==(const Tuples&) const = default;
 };

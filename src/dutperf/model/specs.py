@@ -11,7 +11,15 @@ from typing import Annotated, Any, Literal, Self, TypeAlias, get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from dutperf.model.fields import KeyedError, Listed, Width, distinct, written_number
+from dutperf.model.fields import (
+    KeyedError,
+    Listed,
+    OneOrMore,
+    Width,
+    distinct,
+    written_number,
+)
+from dutperf.model.hosts import Addresses, HostField
 from dutperf.model.loads import (
     FixedRate,
     LoadRate,
@@ -44,6 +52,7 @@ from dutperf.model.rate_specs import (
     ThroughputSpec,
 )
 from dutperf.model.stateful_keys import (
+    BehaviourKeys,
     CapacityKeys,
     ConnectionKeys,
     IdleKeys,
@@ -51,6 +60,7 @@ from dutperf.model.stateful_keys import (
     RateKeys,
     TeardownKeys,
 )
+from dutperf.model.traffic import Traffic
 from dutperf.protocol.trial_messages import ConnectionBegin, ConnectionEnd, Tcp
 
 # Procedures about connections through a stateful gateway (RFC 9693).
@@ -200,6 +210,31 @@ class IdleTimeoutSpec(TcpKeys, EstablishmentKeys):
                 "a second is the least",
             )
         return self
+
+
+_HOSTS = Addresses(left=HostField(hosts=4), right=HostField(hosts=2))
+
+
+class NatBehaviourSpec(EstablishmentKeys):
+    """What a NAT does with addresses and ports (RFC 4787)."""
+
+    procedure: Literal["nat-behaviour"] = Field(description=told("nat-behaviour"))
+    repeats: Literal[1] = Field(
+        default=1, description="once: each line says how often it was seen"
+    )
+    traffic: OneOrMore[Traffic] = Field(
+        default=[Traffic(addresses=_HOSTS)],
+        description="as of other procedures; 4 hosts of the initiator and 2 of the "
+        "responder, if it says nothing of addresses",
+    )
+    stateful: BehaviourKeys = Field(
+        default=BehaviourKeys(), description="the connections, and how they are opened"
+    )
+
+    @property
+    def given_rate_fps(self) -> int | None:
+        """New connections per second."""
+        return self.stateful.phase1_rate
 
 
 class TcpUseKeys(RetransmitKeys, EstablishmentKeys, SearchedKeys):
@@ -539,6 +574,7 @@ _Any: TypeAlias = (
     | TcpTeardownRateSpec
     | TcpHalfOpenSpec
     | IdleTimeoutSpec
+    | NatBehaviourSpec
     | ConnectionRateSpec
     | TableCapacitySpec
     | TeardownRateSpec

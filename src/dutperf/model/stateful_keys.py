@@ -22,7 +22,7 @@ from dutperf.model.fields import KeyedError, OneOrMore, Strict, repeated
 from dutperf.model.hosts import Addresses
 from dutperf.model.loads import ConnectionRate, RateReference, parse_rate_reference
 from dutperf.protocol.base import DirectionName, Side
-from dutperf.protocol.stream_parts import MAX_COMBINATIONS, ExpectedAddresses
+from dutperf.protocol.stream_parts import MAX_COMBINATIONS, MAX_TOLD, ExpectedAddresses
 
 SOURCE_PORTS = "10000-49999"
 """RFC 9693 4.1: the larger range, a few ten thousand."""
@@ -230,6 +230,53 @@ class IdleKeys(OpenedKeys):
     )
 
 
+class BehaviourKeys(OpenedKeys):
+    """Connections of which it is looked what the device makes of them."""
+
+    source_ports: PortRange = Field(
+        default="10000-10063", description="the initiator's ports, of each host"
+    )
+    destination_ports: PortRange | None = Field(
+        default="80-83", description="the responder's ports, of each host"
+    )
+    order: Order = Field(
+        default="increasing", description="of the four-tuples: increasing"
+    )
+    connections: OneOrMore[Annotated[int, Field(ge=1, le=MAX_TOLD)]] = Field(
+        default=[MAX_TOLD],
+        description="how many there may be: each combination of ports and addresses is "
+        "opened",
+    )
+    phase1_rate: Annotated[int, Field(ge=1, le=10**12)] = Field(
+        default=1000, description="connections opened a second"
+    )
+
+    def each(self, hosts: Addresses) -> list[Stateful]:
+        """One: all combinations."""
+        (most, *_), told = super().each(hosts), {"is_told": True}
+        return [most.with_connections(most.combinations).model_copy(update=told)]
+
+    def troubles(self, hosts: Addresses) -> Iterator[KeyedError]:
+        """What of these keys does not fit together, or not the hosts."""
+        (each,) = self.each(hosts)
+        if each.connections > min(self.connections):
+            yield KeyedError(
+                ("stateful", "connections"),
+                f"is less than the {each.connections:,} combinations of ports and "
+                f"addresses; at most {MAX_TOLD:,} are looked at: take fewer ports",
+            )
+        if self.order != "increasing":
+            yield KeyedError(
+                ("stateful", "order"), "must be increasing: ports in a row tell blocks"
+            )
+        if each.destinations[0] == each.destinations[1]:
+            yield KeyedError(
+                ("stateful", "destination_ports"),
+                "must be two or more: whether a mapping depends on them is looked at",
+            )
+        yield from super().troubles(hosts)
+
+
 class RateKeys(ConnectionKeys):
     """Connections whose rate is looked for."""
 
@@ -324,6 +371,8 @@ class Stateful(_Enumeration):
     transport: Transport = "udp"
     is_opened_before: bool = False
     """What is looked for is how fast connections are used."""
+    is_told: bool = False
+    """What the responder learned stands in the result, of each."""
     # Of traffic.addresses and the testbed, where they are told.
     source_addresses: int = 1
     destination_addresses: int = 1

@@ -19,6 +19,7 @@ from dutperf.procedures.method import Method
 from dutperf.procedures.stateful import (
     connection_rate,
     idle_timeout,
+    nat_behaviour,
     table_capacity,
     tcp_connections,
     teardown_rate,
@@ -57,6 +58,7 @@ METHODS: Mapping[ProcedureName, Method] = {
         tcp_connections.TEARDOWN,
         tcp_connections.HALF_OPEN,
         idle_timeout.METHOD,
+        nat_behaviour.METHOD,
         connection_rate.METHOD,
         table_capacity.METHOD,
         teardown_rate.METHOD,

@@ -25,6 +25,7 @@ from dutperf.protocol.base import (
 )
 from dutperf.protocol.stream_parts import (
     MAX_COMBINATIONS,
+    LearnedTuple,
     MorePaths,
     ReceivedEnd,
     Tuples,
@@ -291,6 +292,26 @@ class StreamRequest(MayHaveSeveralPorts):
         """Number of combinations of the enumerated variations."""
         sizes = (v.size for v in self.vary if v.mode == "enumerate")
         return math.prod(sizes)
+
+    def ends_of(self, number: int) -> LearnedTuple:
+        """Combination ``number``, as it is sent, of those in increasing order."""
+        addresses = {
+            field: int(ipaddress.ip_address(getattr(self, field)))
+            for field in ("src_ip", "dst_ip")
+        }
+        ports = {"src_port": self.src_port, "dst_port": self.dst_port}
+        for each in (v for v in self.vary if v.mode == "enumerate"):
+            number, value = number // each.size, each.min + number % each.size
+            if each.field in ports:
+                ports[each.field] = value
+            else:
+                bits = field_bits(each.field, self.ip_version)
+                kept = addresses[each.field] & ~each.mask(bits)
+                shift = bits - each.offset - each.width
+                addresses[each.field] = kept | value << shift
+        of = ipaddress.IPv4Address if self.ip_version == 4 else ipaddress.IPv6Address
+        source, destination = (str(of(value)) for value in addresses.values())
+        return source, ports["src_port"], destination, ports["dst_port"]
 
     @property
     def longest(self) -> int | None:

@@ -124,6 +124,7 @@ MAX_COMBINATIONS = 2**48
 MAX_TUPLES = 2**40
 MAX_SURVIVAL_BLOCKS = 2**16
 MAX_LOST_RANGES = 4096
+MAX_TOLD = 2**16
 
 TupleSource = Literal["generated", "learned"]
 TupleOrder = Literal["once", "first", "increasing", "decreasing", "random", "shuffled"]
@@ -143,6 +144,21 @@ class Tuples(Message):
     count: TupleCount
     order: TupleOrder = "random"
     first: Annotated[int, Field(ge=0, lt=MAX_COMBINATIONS)] = 0
+    port_added: Annotated[int, Field(ge=0, le=65535)] = Field(
+        default=0,
+        description="of learned ones: the frames come from another port than that to "
+        "which the connection was opened, which is so much higher (RFC 4787 5)",
+    )
+    address_added: Ip | None = Field(
+        default=None,
+        description="likewise from another address; as an address, from 0 on",
+    )
+
+    @model_validator(mode="after")
+    def _was_learned(self) -> Tuples:
+        if self.source == "generated" and (self.port_added or self.address_added):
+            raise ValueError("port_added and address_added are of learned tuples")
+        return self
 
     @property
     def takes_each_once(self) -> bool:
@@ -194,6 +210,9 @@ class Learn(Message):
     keep: bool = Field(
         default=False, description="refresh the table of earlier trials, not a new one"
     )
+    told: Annotated[int, Field(ge=0, le=MAX_TOLD)] = Field(
+        default=0, description="so many of the first entries stand in the result"
+    )
     expected: ExpectedAddresses | None = Field(
         default=None,
         description="where learned source addresses, the device's public ones, must be",
@@ -217,6 +236,10 @@ class Survival(Message):
         Field(max_length=MAX_LOST_RANGES),
     ] = Field(description="[first, how many] of frames sent and lost in a row")
     more_ranges: Count = Field(description="how many there are beside lost_ranges")
+
+
+LearnedTuple = Annotated[tuple[Ip, Count, Ip, Count], Strict(strict=False)]
+"""From whom, and to whom, a frame came: source address and port, destination's."""
 
 
 class TableResult(Message):
@@ -247,4 +270,7 @@ class TableResult(Message):
     )
     since_learning_ns: Nanoseconds = Field(
         description="this trial's start less the start of the one that made the table"
+    )
+    told: Annotated[list[LearnedTuple | None], Field(max_length=MAX_TOLD)] = Field(
+        default=[], description="as many as learn.told asks for; null: an empty entry"
     )

@@ -78,6 +78,19 @@ class Eviction(Stored):
     pictures: list[Picture] = Field(description="by rising number of connections")
 
 
+class Behaviour(Stored):
+    """What a NAT does, and whether that is what an RFC asks for."""
+
+    rfc: str
+    section: str = Field(description="a requirement, as REQ-1, or a section")
+    level: Literal["MUST", "RECOMMENDED"] | None = Field(
+        description="null: it is told, and nothing is asked for"
+    )
+    asks: str = Field(description="for what, in words")
+    verdict: Literal["met", "not met", "cannot tell"] | None
+    found: str = Field(description="what was seen, with ends that show it")
+
+
 class TeardownRate(Stored):
     """One repeat of RFC 9693 4.8: what it took to delete all connections at once."""
 

@@ -20,6 +20,7 @@ from dutperf.model.procedure_keys import SweptKey
 from dutperf.model.rate_specs import LossKeys, RateSearchKeys
 from dutperf.protocol.result_messages import Reason, VerdictKind
 from dutperf.results.details import (
+    Behaviour,
     Capacity,
     DelayRecord,
     Eviction,
@@ -210,6 +211,9 @@ class CellResult(Stored):
     eviction: Eviction | None = Field(
         default=None,
         description="table-capacity, and connection-rate whose validation lost frames",
+    )
+    behaviour: list[Behaviour] = Field(
+        default=[], description="nat-behaviour: each thing that was looked at"
     )
     teardown: list[TeardownRate] = Field(
         default=[], description="teardown-rate: each repeat"

@@ -24,6 +24,7 @@ from dutperf.model.specs import (
     CapacitySearchKeys,
     ConnectionRateSpec,
     IdleTimeoutSpec,
+    NatBehaviourSpec,
     TcpUseKeys,
     TeardownRateSpec,
 )
@@ -335,6 +336,8 @@ def _estimate(cell: Cell) -> CellEstimate:
             return _of_teardown(cell, spec)
         case IdleTimeoutSpec() as spec:
             return _of_waiting(cell, spec)
+        case NatBehaviourSpec():
+            return _of_behaviour(cell)
         case ConnectionRateSpec() | TcpUseKeys() as spec:
             return _of_connections(cell, spec)
     if cell.phase2:
@@ -463,6 +466,14 @@ def _of_waiting(cell: Cell, spec: IdleTimeoutSpec) -> CellEstimate:
     stateful = stateful_of(cell)
     each_s = stateful.lifetime_s(spec.uses_per_s(stateful.connections)) + waits_s(cell)
     return CellEstimate(cell, cell.repeats, 2 * cell.repeats, cell.repeats * each_s)
+
+
+def _of_behaviour(cell: Cell) -> CellEstimate:
+    """Opened, and answered from each end."""
+    stateful = stateful_of(cell)
+    each_s = stateful.connections / (cell.spec.given_rate_fps or 1)
+    duration_s = 4 * (each_s + stateful.timeout_ms / 1000) + waits_s(cell)
+    return CellEstimate(cell, 1, 4, duration_s)
 
 
 def _of_capacity(cell: Cell, spec: CapacitySearchKeys) -> CellEstimate:

@@ -457,13 +457,18 @@ class FakeEngine:
             learns=bool(learn),
             opens=trial.tcp.begin == "syn" if trial.tcp else trial.tcp_data is None,
         )
-        return {names[kind]: found[kind] for kind in names}
+        arrived = {names[kind]: found[kind] for kind in names}
+        for direction in trial.directions:
+            tuples = direction.streams[0].tuples
+            if tuples and not self._nat.lets_in(tuples):
+                arrived[direction.name] = bytearray(len(arrived[direction.name]))
+        return arrived
 
     def _table_result(self, trial: TrialRequest, started_ns: int) -> TableResult | None:
         uses = trial.learn or any(d.streams[0].is_learned for d in trial.directions)
         if self._table is None or not uses:
             return None
-        return self._table.result(trial, started_ns, self._nat.public_ip)
+        return self._table.result(trial, started_ns, self._nat)
 
     def _verdict(
         self,

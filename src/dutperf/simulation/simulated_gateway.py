@@ -14,7 +14,7 @@ import heapq
 import itertools
 import random
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,7 +23,12 @@ from dutperf.packets import Datagram, read_udp, udp_packet
 from dutperf.protocol.base import Side
 from dutperf.protocol.result_messages import Answer
 from dutperf.protocol.stream_messages import DirectionRequest, StreamRequest
-from dutperf.protocol.stream_parts import Learn, TableResult
+from dutperf.protocol.stream_parts import (
+    Learn,
+    LearnedTuple,
+    TableResult,
+    Tuples,
+)
 from dutperf.protocol.trial_messages import Announcement, TrialRequest
 from dutperf.simulation.loads_over_time import due_times
 
@@ -85,8 +90,11 @@ class SimulatedTable:
         """Where it is stored."""
         return (connection - self._first) % len(self.entries)
 
-    def result(self, now: TrialRequest, started_ns: int, public_ip: str) -> TableResult:
+    def result(
+        self, now: TrialRequest, started_ns: int, nat: SimulatedNat
+    ) -> TableResult:
         """What the engine says of it after the trial ``now``."""
+        public_ip = nat.public_ip
         wanted = now.learn.expected if now.learn else None
         unexpected = self.learned if wanted and not wanted.holds(public_ip) else 0
         size = _BYTES_PER_ENTRY[self.learn.ip_version]
@@ -106,7 +114,19 @@ class SimulatedTable:
             source_example=public_ip if any(self.entries) else None,
             unlearned_sent=self.unlearned_sent,
             since_learning_ns=started_ns - self.started_ns,
+            told=self._told(now, nat),
         )
+
+    def _told(self, now: TrialRequest, nat: SimulatedNat) -> list[LearnedTuple | None]:
+        if not (now.learn and now.learn.told):
+            return []
+        (stream,) = (
+            d.streams[0] for d in now.directions if d.name == now.learn.direction
+        )
+        return [
+            nat.seen(stream.ends_of(entry[0]), entry[1]) if entry else None
+            for entry in self.entries[: now.learn.told]
+        ]
 
 
 class SimulatedNat:
@@ -124,6 +144,10 @@ class SimulatedNat:
         delete_rate_fps: connections a second that ``clear`` deletes; None: at once.
         command_ns: what ``clear`` takes whatever it deletes.
         waiting: how many frames that would open a connection may wait for their turn.
+        seen: what the responder sees of a connection, from whom and to whom, of its
+            ends inside and its mapping.
+        lets_in: who may answer a connection beside the end that it was opened to:
+            another port of it, another address.
     """
 
     def __init__(
@@ -139,11 +163,15 @@ class SimulatedNat:
         delete_rate_fps: float | None = None,
         command_ns: int = 0,
         waiting: int = 0,
+        seen: Callable[[LearnedTuple, int], LearnedTuple] | None = None,
+        lets_in: Collection[Literal["port", "address"]] = (),
         seed: int = 1,
     ) -> None:
         self.now_ns = 0
         self.timeout_ns = timeout_ns
         self.public_ip = public_ip
+        self.seen = seen or self._in_order
+        self._lets_in = lets_in
         self.is_alive = True
         self._table_size = table_size
         self._rate_fps = connection_rate_fps
@@ -163,6 +191,15 @@ class SimulatedNat:
         self._members: list[int] = []
         """The connections in any order, and some that are gone."""
         self._free_ns = 0.0
+
+    def _in_order(self, ends: LearnedTuple, mapping: int) -> LearnedTuple:
+        return (self.public_ip, 1024 + mapping % 64_512, *ends[2:])
+
+    def lets_in(self, tuples: Tuples) -> bool:
+        """Whether its filtering lets in who sends these."""
+        if tuples.port_added and "port" not in self._lets_in:
+            return False
+        return not tuples.address_added or "address" in self._lets_in
 
     # --- what hooks ask of it ---
 

@@ -217,6 +217,7 @@ def _learn(cell: Cell, stateful: Stateful) -> dict[str, Any]:
         "direction": stateful.direction,
         "ip_version": version_of(cell.ip, stateful.responder),
         "entries": stateful.connections,
+        "told": stateful.connections if stateful.is_told else 0,
         "expected": expected.model_dump() if expected else None,
     }
 
