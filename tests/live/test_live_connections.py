@@ -104,6 +104,32 @@ def test_an_idle_connection_is_kept_as_long_as_the_device_was_told(
     assert dutperf("verify", str(tmp_path / "results")).returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("mapping", "filtering", "met"),
+    [
+        ("endpoint", "address", {"REQ-1": "met", "REQ-8": "met"}),
+        ("address", "endpoint", {"REQ-1": "not met", "REQ-8": "met"}),
+        ("connection", "connection", {"REQ-1": "not met", "REQ-8": "not met"}),
+    ],
+)
+def test_what_a_nat_was_told_to_do_is_what_it_is_seen_to_do(
+    tmp_path: Path, mapping: str, filtering: str, met: dict[str, str]
+) -> None:
+    kinds = {"endpoint": "endpoint-independent", "address": "address-dependent"}
+    with gateway(tmp_path, {"mapping": mapping, "filtering": filtering}):
+        asked = ("nat-behaviour", "--lab", "known-answer-nat44")
+        ports = ("--initiator-ports", "10000-10007")
+        found = measured(tmp_path, *asked, *ports)
+    told = {b.section: b for b in found.behaviour}
+    assert {section: told[section].verdict for section in met} == met
+    if mapping != "endpoint":
+        kind = kinds.get(mapping, "address and port-dependent")
+        assert told["REQ-1"].found.startswith(f"{kind} for 32 of 32 inside ends")
+    kind = kinds.get(filtering, "address and port-dependent")
+    assert told["REQ-8"].found.startswith(f"{kind}; ")
+    assert dutperf("verify", str(tmp_path / "results")).returncode == 0
+
+
 def test_a_router_holds_no_tcp_connections(tmp_path: Path) -> None:
     command = ("tcp-capacity", "--lab", "linux-router", "--ip", "4", "--first", "100")
     found = measured(tmp_path, *command, "--connections", "200", "--max-rate", "2000")

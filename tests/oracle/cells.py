@@ -96,6 +96,7 @@ _NOTHING: Json = {
     "withdrawn": None,
     "capacity": [],
     "teardown": [],
+    "behaviour": [],
     "expiry": [],
     "damage": None,
     "eviction": None,

@@ -57,7 +57,8 @@ def derived_connections(
             case "idle-timeout":
                 repeats.append(_idle(own))
             case "nat-behaviour":
-                repeats.append(_behaviour(own))
+                repeat, parts["behaviour"] = _behaviour(own)
+                repeats.append(repeat)
             case "connection-rate":
                 repeats.append(_rate(tests, own, settings, limit))
             case "table-capacity" | "tcp-capacity" | "tcp-half-open":
@@ -90,10 +91,10 @@ class _Test(NamedTuple):
         return Asked(self.rate_per_s, self.last["repeat"], self.kind, self.last)
 
 
-def _behaviour(own: Sequence[Json]) -> Repeat:
+def _behaviour(own: Sequence[Json]) -> tuple[Repeat, list[Json]]:
     """The share of what RFC 4787 asks for that is met, of what can be told."""
     if [t["result"]["verdict"]["kind"] for t in own[-4:-2]] != ["pass", "pass"]:
-        return Repeat(None, "invalid", trials=len(own))
+        return Repeat(None, "invalid", trials=len(own)), []
     inside_of = _insides(own[-4]["request"]["directions"][0]["streams"][0])
     seen = [
         (next(inside_of), tuple(told[:2]), tuple(told[2:]))
@@ -128,7 +129,11 @@ def _behaviour(own: Sequence[Json]) -> Repeat:
         len(kinds) == 1,
     ]
     known = [one for one in told if one is not None]
-    return Repeat(100 * sum(known) / len(known), "pass", trials=len(own))
+    words = {True: "met", False: "not met", None: "cannot tell"}
+    verdicts = [{"verdict": words[one]} for one in told]
+    nobody_asks: list[Json] = [{"verdict": None}] * 2  # ports kept, blocks
+    value = 100 * sum(known) / len(known)
+    return Repeat(value, "pass", trials=len(own)), [*verdicts, *nobody_asks]
 
 
 def _insides(stream: Json) -> Iterator[tuple[int, int]]:
