@@ -116,7 +116,8 @@ def test_what_a_nat_was_told_to_do_is_what_it_is_seen_to_do(
     tmp_path: Path, mapping: str, filtering: str, met: dict[str, str]
 ) -> None:
     kinds = {"endpoint": "endpoint-independent", "address": "address-dependent"}
-    with gateway(tmp_path, {"mapping": mapping, "filtering": filtering}):
+    nat = {"table": {"entries": 10_000}, "mapping": mapping, "filtering": filtering}
+    with gateway(tmp_path, nat):
         asked = ("nat-behaviour", "--lab", "known-answer-nat44")
         ports = ("--initiator-ports", "10000-10007")
         found = measured(tmp_path, *asked, *ports)
