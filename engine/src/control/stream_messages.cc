@@ -1,8 +1,10 @@
 #include "control/stream_messages.h"
 
 #include <algorithm>
+#include <set>
 
 #include "control/exchange_messages.h"
+#include "control/limits.h"
 #include "control/tuple_messages.h"
 #include "vary/permutation.h"
 
@@ -15,7 +17,7 @@ using vary::Order;
 using vary::Variation;
 
 constexpr uint64_t kMaxFrameSize = 9720;
-constexpr size_t kMaxPattern = 64;
+constexpr size_t kMaxLanes = 64;  // each has buffers of its own
 constexpr size_t kMaxMorePaths = dataplane::kMaxPorts * dataplane::kMaxPorts - 1;
 constexpr size_t kMaxVariations = 8;
 const Json kNone = Json::array();
@@ -73,7 +75,7 @@ net::IpAddress parse_ip_of(ObjectReader& reader, const std::string& key, int ver
 
 std::vector<uint32_t> parse_sizes(ObjectReader& reader, const std::string& key, uint64_t least) {
   std::vector<uint32_t> sizes;
-  const Json& list = reader.array(key, 1, kMaxPattern);
+  const Json& list = reader.array(key, 1, kMaxSequence);
   for (size_t i = 0; i < list.size(); ++i) {
     const bool fits = list[i].is_number_unsigned() && list[i].get<uint64_t>() >= least &&
                       list[i].get<uint64_t>() <= kMaxFrameSize;
@@ -225,10 +227,10 @@ bool writes_over_difference(const vary::Variations& variations, Field field,
 
 // The paths beside the first one, which is the stream's own.
 void parse_paths(ObjectReader& reader, ParsedStream& parsed) {
-  if (!reader.has("more_paths")) return;
   dataplane::StreamSpec& stream = parsed.spec;
   const net::FrameLayout& own = stream.layout;
-  const Json& list = reader.array("more_paths", 0, kMaxMorePaths);
+  const Json& list =
+      reader.has("more_paths") ? reader.array("more_paths", 0, kMaxMorePaths) : kNone;
   if (!list.empty() && stream.tuples) {
     reader.refuse("more_paths", "are not for streams with tuples: those go from one port to one");
   }
@@ -243,9 +245,13 @@ void parse_paths(ObjectReader& reader, ParsedStream& parsed) {
     }
     stream.more_paths.push_back(path);
   }
-  const size_t most_lanes = kMaxPattern;
-  if (stream.paths() * stream.frame_sizes.size() > most_lanes) {
-    reader.refuse("more_paths", "times frame_sizes are more than " + std::to_string(most_lanes));
+  const std::set<uint32_t> sizes(stream.frame_sizes.begin(), stream.frame_sizes.end());
+  const std::string most = std::to_string(kMaxLanes);
+  if (sizes.size() > kMaxLanes) {
+    reader.refuse("frame_sizes", "are more than " + most + " different ones");
+  }
+  if (stream.paths() * sizes.size() > kMaxLanes) {
+    reader.refuse("more_paths", "times different frame_sizes are more than " + most);
   }
 }
 
@@ -377,6 +383,9 @@ ParsedStream parse_stream(const Json& json, const std::string& where,
   }
   stream.variations = parse_variations(reader, layout.ip_version, seed);
   parse_tuples(reader, stream);
+  if (stream.given && (trial.exchange || trial.data)) {
+    reader.refuse("tuples", "are given for frames of UDP alone");
+  }
   if (trial.data && flags == 0) parse_data_segments(reader, *trial.data, stream);
   parse_paths(reader, parsed);
   reader.finish();

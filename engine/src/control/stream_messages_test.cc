@@ -90,7 +90,8 @@ TEST(ParseStream, RefusesPathsThatAStreamCannotHave) {
             std::string::npos);
   EXPECT_NE(with(path_of(1, 1, "2001:2::2", "198.19.1.2"), "ttl", 9).find("src_ip"),
             std::string::npos);
-  const Json many(33, 128);
+  Json many = Json::array();
+  for (int size = 100; size < 133; ++size) many.push_back(size);
   Json json = stream_of(4);
   json["more_paths"] = Json::array({path});
   json["frame_sizes"] = json["received_frame_sizes"] = many;
@@ -162,14 +163,36 @@ Json copies(const std::vector<Json>& list) { return {{"copies", list}}; }
 
 const Json kPort = variation("src_port", 16, 1024, 65535);
 
+Json given(const Json& changes) {
+  Json tuples = {{"source", "given"},
+                 {"order", "increasing"},
+                 {"count", 3},
+                 {"flows",
+                  {{{"src_ip", "198.18.1.2"},
+                    {"dst_ip", "198.19.1.2"},
+                    {"src_port", 0},
+                    {"dst_port", 65535}}}},
+                 {"sequence", {0, 0, 0}}};
+  tuples.update(changes);
+  return {{"tuples", tuples}};
+}
+
 const std::vector<Refused> kRefused = {
+    {6, given(Json::object()), "tuples.flows[0].dst_ip is not an IPv6 address"},
+    {4, given({{"order", "random"}}),
+     "tuples.order must be increasing: the flows are given in their order"},
+    {4, given({{"count", 2}}), "tuples.count must be that of the numbers in sequence"},
+    {4, given({{"sequence", {0, 1, 0}}}),
+     "tuples.sequence[1] must be the number of a flow, counted from 0"},
+    {4, given({{"sequence", Json::array()}}), "tuples.sequence must be a list of 1 to 4096"},
+    {4, given({{"flows", Json::array()}}), "tuples.flows must be a list of 1 to 4096"},
     {4, {{"ip_version", 5}}, "ip_version must be 4 or 6"},
     {4, {{"ip_version", 6}}, "src_ip is not an IPv6 address"},
     {6, {{"dst_ip", "198.19.0.2"}}, "dst_ip is not an IPv6 address"},
     {4, {{"id", 256}}, "id must be between 0 and 255"},
     {4, {{"name", "middle"}}, "name is none of foreground, background, beside"},
-    {4, {{"frame_sizes", Json::array()}}, "frame_sizes must be a list of 1 to 64"},
-    {4, {{"frame_sizes", std::vector(65, 64)}}, "frame_sizes must be a list of 1 to 64"},
+    {4, {{"frame_sizes", Json::array()}}, "frame_sizes must be a list of 1 to 4096"},
+    {4, {{"frame_sizes", std::vector(4097, 64)}}, "frame_sizes must be a list of 1 to 4096"},
     {4, {{"frame_sizes", {64, 63}}}, "frame_sizes[1] must be a whole number from 64 to 9720"},
     {6, {{"frame_sizes", {83}}}, "frame_sizes[0] must be a whole number from 84 to 9720"},
     {4, {{"frame_sizes", {9721}}}, "frame_sizes[0] must be a whole number from 64 to 9720"},

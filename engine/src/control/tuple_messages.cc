@@ -1,8 +1,14 @@
 #include "control/tuple_messages.h"
 
+#include <array>
+#include <cstring>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "control/limits.h"
+#include "net/byte_order.h"
+#include "state/table_memory.h"
 
 namespace dutperf::control {
 namespace {
@@ -13,9 +19,10 @@ using dataplane::StreamSpec;
 using vary::IndexOrder;
 using vary::IndexSource;
 
-constexpr NamesOf<IndexSource, 2> kSources = {{
+constexpr NamesOf<IndexSource, 3> kSources = {{
     {"generated", IndexSource::kGenerated},
     {"learned", IndexSource::kLearned},
+    {"given", IndexSource::kGiven},
 }};
 constexpr NamesOf<IndexOrder, 6> kIndexOrders = {{
     {"once", IndexOrder::kOnce},
@@ -28,12 +35,12 @@ constexpr NamesOf<IndexOrder, 6> kIndexOrders = {{
 constexpr uint64_t kMostTold = 65'536;
 constexpr NamesOf<Side, 2> kDirections = {{{"forward", Side::kLeft}, {"reverse", Side::kRight}}};
 
-void check_learned(const ObjectReader& stream, const vary::Variations& variations) {
+void check_of_table(const ObjectReader& stream, const vary::Variations& variations) {
   using vary::Field;
   const auto check = [&](Field field) {
     if (field == Field::kSrcIp || field == Field::kDstIp || field == Field::kSrcPort ||
         field == Field::kDstPort) {
-      stream.refuse("tuples", "are learned: addresses and ports must not vary");
+      stream.refuse("tuples", "are of a table: addresses and ports must not vary");
     }
   };
   for (const vary::Variation& variation : variations.list) check(variation.field);
@@ -50,6 +57,62 @@ void check_generated(const ObjectReader& stream, const vary::Variations& variati
                                       std::to_string(variations.combinations()) +
                                       " combinations that vary enumerates");
   }
+}
+
+struct GivenTable {
+  GivenTable(int ip_version, uint64_t entries)
+      : memory(state::TupleTable::bytes_for(ip_version, entries), state::Pages::kSmall),
+        tuples(ip_version, entries, memory.data()) {}
+
+  state::TableMemory memory;
+  state::TupleTable tuples;
+};
+
+// An entry of a table, whose ends are swapped when it is sent.
+std::array<uint8_t, state::TupleTable::bytes_per_entry(6)> parse_flow(const Json& json,
+                                                                      const std::string& where,
+                                                                      int ip_version) {
+  ObjectReader reader(json, where);
+  std::array<uint8_t, state::TupleTable::bytes_per_entry(6)> entry{};
+  uint8_t* place = entry.data();
+  for (const char* const key : {"dst_ip", "src_ip"}) {
+    const net::IpAddress address = reader.ip(key);
+    if (address.version != ip_version) {
+      reader.refuse(key, "is not an IPv" + std::to_string(ip_version) + " address");
+    }
+    std::memcpy(place, address.bytes.data(), address.size());
+    place += address.size();
+  }
+  for (const char* const key : {"dst_port", "src_port"}) {
+    const net::Be16 port = static_cast<uint16_t>(reader.number(key, 0, 65535));
+    std::memcpy(place, &port, sizeof(port));
+    place += sizeof(port);
+  }
+  reader.finish();
+  return entry;
+}
+
+// The table that comes with the request: entry k is the flow of frame k.
+std::shared_ptr<const state::TupleTable> parse_given(ObjectReader& tuples, int ip_version,
+                                                     uint64_t count) {
+  std::vector<std::array<uint8_t, state::TupleTable::bytes_per_entry(6)>> flows;
+  const Json& listed = tuples.array("flows", 1, kMaxSequence);
+  for (size_t i = 0; i < listed.size(); ++i) {
+    flows.push_back(parse_flow(listed[i], element(tuples.path("flows"), i), ip_version));
+  }
+  const Json& sequence = tuples.array("sequence", 1, kMaxSequence);
+  if (sequence.size() != count) tuples.refuse("count", "must be that of the numbers in sequence");
+  const auto table = std::make_shared<GivenTable>(ip_version, count);
+  state::Learner filling(table->tuples);
+  for (uint64_t k = 0; k < count; ++k) {
+    const Json& number = sequence[k];
+    if (!number.is_number_unsigned() || number.get<uint64_t>() >= flows.size()) {
+      tuples.refuse(element("sequence", k), "must be the number of a flow, counted from 0");
+    }
+    const uint8_t* const entry = flows[number.get<uint64_t>()].data();
+    filling.learn(&entry, &k, 1);
+  }
+  return {table, &table->tuples};
 }
 
 std::optional<state::ExpectedSources> parse_expected(ObjectReader& learn, int ip_version) {
@@ -76,8 +139,8 @@ void check_learn(const ObjectReader& learn, const dataplane::TrialSpec& spec) {
   const dataplane::DirectionSpec& direction = spec.from[dataplane::index_of(wanted.from)];
   if (!direction.active()) learn.refuse("direction", "is one in which nothing is sent");
   const StreamSpec& stream = direction.streams[0];
-  if (stream.is_learned()) {
-    learn.refuse("direction", "has frames that were learned before");
+  if (stream.is_learned() || stream.given) {
+    learn.refuse("direction", "has frames that were learned before, or given");
   }
   if (wanted.keep) return;
   if (spec.not_before_ns > 0 || sends_learned(spec.from[0]) || sends_learned(spec.from[1])) {
@@ -106,14 +169,21 @@ void parse_tuples(ObjectReader& stream, StreamSpec& spec) {
       reader.refuse("address_added", "must be of the stream's IP version");
     }
   }
-  reader.finish();
-  if (tuples.source == IndexSource::kLearned) {
-    if (tuples.first > 0) stream.refuse("tuples.first", "must be 0: tuples are learned");
-    check_learned(stream, spec.variations);
-  } else {
-    if (tuples.is_elsewhere()) {
-      stream.refuse("tuples", "are generated: port_added and address_added are of learned ones");
+  if (tuples.source == IndexSource::kGiven) {
+    if (tuples.order != IndexOrder::kIncreasing) {
+      reader.refuse("order", "must be increasing: the flows are given in their order");
     }
+    spec.given = parse_given(reader, spec.layout.ip_version, tuples.count);
+    tuples.table = spec.given.get();
+  }
+  reader.finish();
+  if (tuples.is_elsewhere() && tuples.source != IndexSource::kLearned) {
+    stream.refuse("tuples", "are not learned: port_added and address_added are of such");
+  }
+  if (tuples.are_of_table()) {
+    if (tuples.first > 0) stream.refuse("tuples.first", "must be 0: tuples are of a table");
+    check_of_table(stream, spec.variations);
+  } else {
     check_generated(stream, spec.variations, tuples);
   }
   spec.tuples = tuples;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -60,7 +61,8 @@ struct StreamSpec {
   net::FrameLayout layout;
   net::TagIdentity tag;
   vary::Variations variations;
-  std::optional<vary::Tuples> tuples;  // none: what is enumerated, each once
+  std::optional<vary::Tuples> tuples;              // none: what is enumerated, each once
+  std::shared_ptr<const state::TupleTable> given;  // theirs, if it came with the request
   std::vector<Path> more_paths;
   std::vector<uint32_t> frame_sizes = {64};
   std::vector<uint32_t> received_frame_sizes = {64};  // where the DUT changes the size

@@ -359,12 +359,12 @@ void FrameWriter::plan_enumeration(uint64_t key) {
   fields.back()->is_whole_side = true;
 }
 
-// What is learned is all of the windows of addresses and ports but the UDP length.
+// What a table has is all of the windows of addresses and ports but the UDP length.
 void FrameWriter::plan_tuples(const Tuples& tuples, uint64_t seed, uint8_t stream, int ip_version) {
-  if (tuples.order != IndexOrder::kOnce || tuples.source == IndexSource::kLearned) {
+  if (tuples.order != IndexOrder::kOnce || tuples.are_of_table()) {
     index_draw_.emplace(tuples.order, tuples.count, tuples.source, seed, stream);
   }
-  if (tuples.source != IndexSource::kLearned) {
+  if (!tuples.are_of_table()) {
     first_tuple_ = tuples.first;
     return;
   }

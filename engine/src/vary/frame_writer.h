@@ -35,9 +35,9 @@ class FrameWriter {
   // REQUIRES: variations and copies lie inside their fields, which the layout has, and do not
   // overlap; no copy is of what another one writes; min <= max < 2^width; an
   // enumeration has at most Permutation::kMaxSize combinations. Generated tuples: something is
-  // enumerated, and first + count is not more than its combinations. Learned ones: no address and
-  // no port varies or is copied to, the table is of the layout's IP version, and count is not more
-  // than its entries.
+  // enumerated, and first + count is not more than its combinations. Those of a table: no
+  // address and no port varies or is copied to, the table is of the layout's IP version, and count
+  // is not more than its entries.
   FrameWriter(const net::FrameLayout& layout, const net::TagIdentity& tag,
               const Variations& variations, const std::optional<Tuples>& tuples = {});
 

@@ -22,7 +22,7 @@ enum class IndexOrder : uint8_t {
 
 // Two streams' draws have nothing to do with each other, nor have those of the generating and the
 // reading one, whatever their numbers.
-enum class IndexSource : uint8_t { kGenerated, kLearned };
+enum class IndexSource : uint8_t { kGenerated, kLearned, kGiven };
 
 class IndexDraw {
  public:

@@ -18,6 +18,7 @@ from dutperf.config import (
     with_sources,
 )
 from dutperf.config.campaign import LabKeys
+from dutperf.config.captures import with_captures
 from dutperf.config.testbed import Hooks
 from dutperf.doctor import Check
 from dutperf.doctor.checks import examine
@@ -55,6 +56,7 @@ def campaign_for(
             "give either a testbed file or --lab NAME",
             f"for a device in network namespaces: --lab {next(iter(lab.LABS))}",
         )
+    (spec,) = with_captures([spec], Path())
     procedures = with_sources(spec, preset)
     if labs:
         if twice := [each for each in labs if labs.count(each) > 1]:

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from dutperf.config.flows import directions, ends, flows, senders, side_versions
 from dutperf.config.testbed import Testbed
 from dutperf.errors import InputError
+from dutperf.model.capture import Capture
 from dutperf.model.cell import Cell
 from dutperf.model.fields import KeyedError
-from dutperf.model.frames import version_of
+from dutperf.model.frames import IpVersions, version_of
 from dutperf.model.specs import CapacitySearchKeys, OutageSpec, TeardownRateSpec
 from dutperf.protocol.base import IpVersion, RoutingDaemonProtocol, Side
 
@@ -42,6 +43,58 @@ def told_from(testbed: Testbed, side: Side, version: IpVersion) -> str:
         return own.address
     half = ipaddress.IPv6Address(own.address).packed[8:]
     return str(ipaddress.IPv6Address(_LINK_LOCAL + half))
+
+
+def captured_sizes(capture: Capture, ip: IpVersions) -> list[int]:
+    """The sizes of what is sent of a capture, bytes with FCS.
+
+    Raises:
+        KeyedError: it was not read, or has no frames of that IP version alone.
+    """
+    keys = ("traffic", "pcap")
+    if ip not in (4, 6):
+        raise KeyedError(
+            keys,
+            f"is of one IP version, not for ip {ip}, whose frames are translated",
+            "choose ip 4 or 6 (--ip), or give sizes by imix",
+        )
+    if capture.read is None:
+        raise KeyedError(
+            keys,
+            f"names the file {capture.file}, and what was found in it is missing",
+            "give the campaign that the user wrote",
+        )
+    other = capture.of(4 if ip == 6 else 6)
+    if other and (capture.others == "refuse" or not capture.of(ip)):
+        instead = 4 if ip == 6 else 6
+        ways = [f"measure that: ip: [{instead}] (--ip {instead})"]
+        if capture.of(ip):
+            ways = ["others: skip (--pcap-others skip) leaves them out"]
+        raise KeyedError(
+            keys, f"{capture.name} has {len(other):,} frames of IPv{instead}", ways[0]
+        )
+    return capture.sizes(ip)
+
+
+def check_captured(testbed: Testbed, cell: Cell) -> None:
+    """Refuse frames of a capture where their addresses are somebody else's to say.
+
+    Raises:
+        KeyedError: several ports on a side, or customer edges.
+    """
+    if cell.traffic.pcap is None:
+        return
+    keys = ("traffic", "pcap")
+    if cell.pairs > 1:
+        raise KeyedError(keys, "is for one port on each side, not for several")
+    for name, side in testbed.sides.items():
+        own = side.encapsulation
+        if side.edge_rule or (own and own.tunnel_per_host):
+            raise KeyedError(
+                keys,
+                f"is not for the hosts of {name}, whose tunnels and ports follow their "
+                "addresses",
+            )
 
 
 def check_routing(testbed: Testbed, cell: Cell) -> None:

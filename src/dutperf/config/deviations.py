@@ -54,7 +54,8 @@ def _sizes(cell: Cell) -> list[Deviation]:
     if cell.spec.tcp:  # segments have the sizes that they need
         return []
     if cell.imix:
-        rule, actual = "frames of one size", f"{cell.traffic.imix} (RFC 6985)"
+        rule, actual = "frames of one size", cell.traffic.sizes_name
+        actual += " (RFC 6985)" if cell.traffic.imix else ""
         return [Deviation("RFC 2544 9, RFC 1242 3.4", rule, actual, "text")]
     listed, rfc = sizes_asked_for(cell)
     if cell.frame_sizes[0] in listed:
@@ -149,6 +150,9 @@ def _ports(cell: Cell) -> list[Deviation]:
     """Random ones would make more flows than RFC 8219 10.2.1 wants."""
     if cell.traffic.flows is not None:
         return []
+    if cell.traffic.pcap:
+        rule, actual = "random source and destination ports", "those of the capture"
+        return [Deviation("RFC 4814 4.5", rule, actual, "SHOULD")]
     ports = cell.traffic.ports
     found: dict[Deviation, None] = {}
     for direction in directions(cell):

@@ -34,6 +34,8 @@ from dutperf.model.fields import (
 from dutperf.plain_files import is_nested_too_deeply, read_plain
 
 _LARGEST_FILE_BYTES = 100_000
+LARGEST_STORED_BYTES = 1_000_000
+"""With what was read of captures, in each of its test cases."""
 _DEEPEST = 20
 _MOST_VALUES = 100_000  # an alias may multiply what a small file holds
 _LARGEST_NUMBER = 2**63
@@ -105,13 +107,13 @@ def shown(value: object) -> str:
     )
 
 
-def read_document(path: Path) -> Document:
-    """The file at ``path``.
+def read_document(path: Path, most_bytes: int = _LARGEST_FILE_BYTES) -> Document:
+    """The file at ``path``, of at most ``most_bytes``.
 
     Raises:
         InputError: it cannot be read, is not YAML, or is not a block of keys.
     """
-    tree = _parse(str(path), _read(path))
+    tree = _parse(str(path), _read(path, most_bytes))
     if tree is None:
         raise InputError(f"{path}: the file is empty", _START_FROM)
     if not isinstance(tree, CommentedMap):
@@ -122,13 +124,11 @@ def read_document(path: Path) -> Document:
     return Document(str(path), _Plain(str(path), tree).block(tree, ()), tree)
 
 
-def _read(path: Path) -> str:
+def _read(path: Path, most_bytes: int) -> str:
     try:
-        content = read_plain(path, _LARGEST_FILE_BYTES + 1)
-        if len(content) > _LARGEST_FILE_BYTES:
-            raise InputError(
-                f"{path}: larger than {_LARGEST_FILE_BYTES} bytes", _START_FROM
-            )
+        content = read_plain(path, most_bytes + 1)
+        if len(content) > most_bytes:
+            raise InputError(f"{path}: larger than {most_bytes} bytes", _START_FROM)
         return content.decode("utf-8-sig")
     except FileNotFoundError:
         raise InputError(

@@ -12,6 +12,8 @@ from pydantic import Field, ValidationError
 
 from dutperf.config.campaign import Campaign, LabKeys
 from dutperf.config.cell_checks import (
+    captured_sizes,
+    check_captured,
     check_hooks,
     check_management,
     check_routing,
@@ -358,7 +360,7 @@ def _cells(entry: Entry) -> Iterator[Cell]:
         own: dict[str, Any] = {
             "testbeds": [entry.at] if entry.at else [],
             "ip": [of.ip],
-            "frame_size": [] if of.traffic.imix else of.sizes,
+            "frame_size": [] if _size(of) else of.sizes,
             "traffic": [of.traffic],
         }
         if isinstance(spec, StreamKeys):
@@ -492,6 +494,8 @@ def _series(entry: Entry, of: _Choice) -> str | None:
 
 def _size(of: _Choice) -> str:
     """A size that is no number."""
+    if of.traffic.pcap:
+        return of.traffic.pcap.label
     return f"imix-{of.traffic.imix.sequence}" if of.traffic.imix else ""
 
 
@@ -569,6 +573,8 @@ def _sizes(
     mtu = largest_mtu(testbed, traffic, spec.direction)
     if traffic.imix:
         return [traffic.imix.frame_sizes(mtu, ipv6=6 in versions)]
+    if traffic.pcap:
+        return [captured_sizes(traffic.pcap, ip)]
     extra = most_header_bytes(traffic, ip, spec.stateful)
     if spec.size_range:
         least, most = spec.size_range
@@ -604,6 +610,7 @@ def _check(testbed: Testbed, cell: Cell) -> None:
         path_flows(testbed, cell, direction)
     for side in testbed.sides:
         list(own_hosts(testbed, cell, side))
+    check_captured(testbed, cell)
     check_beside(cell)
     check_fragmented(cell)
     check_tunnels(testbed, cell)

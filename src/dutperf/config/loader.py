@@ -11,7 +11,14 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from dutperf.config.campaign import Campaign
-from dutperf.config.document import Document, read_document, refusal, shown
+from dutperf.config.captures import with_captures
+from dutperf.config.document import (
+    LARGEST_STORED_BYTES,
+    Document,
+    read_document,
+    refusal,
+    shown,
+)
 from dutperf.config.testbed import Testbed
 from dutperf.errors import InputError
 from dutperf.model.fields import KeyedError, Keys, Problem, Strict
@@ -237,8 +244,12 @@ def load_campaign(path: Path, *, stored: bool = False) -> Campaign:
     Raises:
         InputError: names file, line and key of everything wrong (at most ten).
     """
-    document = _of_kind("campaign", path)
+    most = (LARGEST_STORED_BYTES,) if stored else ()
+    document = _of_kind("campaign", path, *most)
     campaign = validate(Campaign, document)
+    if not stored:
+        procedures = with_captures(campaign.procedures, path.parent)
+        campaign = campaign.model_copy(update={"procedures": procedures})
     if campaign.testbed is None:
         return campaign
     if stored and any(isinstance(given, str) for given in campaign.testbed):
@@ -262,9 +273,9 @@ _KINDS = {
 """Of each kind of file a key that no other has, and what takes it."""
 
 
-def _of_kind(wanted: str, path: Path) -> Document:
+def _of_kind(wanted: str, path: Path, *most_bytes: int) -> Document:
     """The file at ``path``, which is not of another kind."""
-    document = read_document(path)
+    document = read_document(path, *most_bytes)
     if _KINDS[wanted][0] not in document.data:
         for kind, (key, takes) in _KINDS.items():
             if key in document.data:

@@ -13,10 +13,17 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from dutperf.config.campaign import Campaign
-from dutperf.config.flows import StreamName, senders, side_versions, stream_version
+from dutperf.config.flows import (
+    StreamName,
+    directions,
+    ends,
+    senders,
+    side_versions,
+    stream_version,
+)
 from dutperf.config.testbed import Testbed
 from dutperf.model.cell import Cell
-from dutperf.model.fields import KeyedError
+from dutperf.model.fields import KeyedError, Keys
 from dutperf.model.frames import (
     SIDES,
     TRANSLATIONS,
@@ -135,8 +142,21 @@ def sizes_text(cell: Cell) -> str:
     in_bytes = "/".join(_listed(sizes_in(cell, version)) for version in versions)
     names = "/".join(f"IPv{version}" for version in versions)
     note = f" ({names})" if len(versions) > 1 else ""
+    if cell.traffic.pcap:
+        least, most = min(cell.frame_sizes), max(cell.frame_sizes)
+        return f"{cell.traffic.sizes_name}: {least} to {most}"
     name = f"{cell.traffic.imix}: " if cell.traffic.imix else ""
     return f"{name}{in_bytes}{note}"
+
+
+def captured_words(cell: Cell) -> str:
+    """How much of its capture is sent, and what is not."""
+    capture, hosts = cell.traffic.pcap, cell.traffic.addresses
+    assert capture  # noqa: S101 - it has one
+    sender, receiver = ends(directions(cell)[0])
+    return capture.words(
+        version_of(cell.ip, sender), (hosts.count(sender), hosts.count(receiver))
+    )
 
 
 def _mean(cell: Cell, name: StreamName, side: Side, sender: Side) -> Fraction:
@@ -478,7 +498,8 @@ def check_sizes(testbed: Testbed, cell: Cell) -> None:
     Raises:
         InputError: names the key, the size, and what would fit.
     """
-    keys = ("traffic", "imix") if cell.imix else ("frame_size",)
+    of_imix: Keys = ("traffic", "pcap" if cell.traffic.pcap else "imix")
+    keys = of_imix if cell.imix else ("frame_size",)
     versions = cell_versions(cell)
     extra = most_header_bytes(cell.traffic, cell.ip, cell.phase2)
     least = smallest_size(versions, extra)

@@ -12,7 +12,7 @@ from dutperf.config.flows import directions, own_hosts, side_versions
 from dutperf.config.paths import path_flows
 from dutperf.config.phase2 import stateful_notices
 from dutperf.config.side import RingPort, port_keys
-from dutperf.config.sizes import cell_versions, sizes_in
+from dutperf.config.sizes import captured_words, cell_versions, sizes_in
 from dutperf.config.testbed import Testbed
 from dutperf.model.cell import Cell
 from dutperf.model.fields import dotted
@@ -34,6 +34,8 @@ _FRAGMENTED_ABOVE = 1298
 def notices(testbed: Testbed, cells: Iterable[Cell]) -> list[str]:
     """Addresses outside the benchmarking networks, frames that get fragmented, phases.
 
+    And what is sent of a capture.
+
     Those networks: RFC 2544 C.2.2, RFC 5180 8; also within the well-known prefix of
     translators (RFC 6052). Only what ``cells`` use is named, and once.
     """
@@ -41,6 +43,8 @@ def notices(testbed: Testbed, cells: Iterable[Cell]) -> list[str]:
     for cell in cells:
         found |= dict.fromkeys(_outside(testbed, cell))
         found |= dict.fromkeys(_fragmented(cell))
+        if cell.traffic.pcap:
+            found[captured_words(cell)] = None
         if _has_device(testbed):
             found |= dict.fromkeys(stateful_notices(cell))
             found |= dict.fromkeys(hook_notices(testbed, cell))

@@ -24,7 +24,8 @@ class Cell(Strict):
     ``spec`` is of this cell alone: with one IP version, size, profile, direction and
     number of connections. What beside it depends on the testbed stands here.
     ``frame_sizes`` are of the IPv6 frames where both IP versions occur, see
-    ``config.sizes``; more than one: an IMIX.
+    ``config.sizes``; more than one: an IMIX, or
+    those of a capture.
     """
 
     id: str
@@ -107,4 +108,4 @@ class Cell(Strict):
     @property
     def imix(self) -> bool:
         """Whether the sizes are a sequence."""
-        return self.traffic.imix is not None
+        return self.traffic.imix is not None or self.traffic.pcap is not None

@@ -6,6 +6,7 @@ Nothing here lists addresses: sets of 2^32 are as cheap as sets of two.
 from __future__ import annotations
 
 import ipaddress
+import math
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
@@ -58,6 +59,15 @@ class AddressSet:
     def highest(self) -> str:
         """The numerically last address."""
         return self.with_values([field.max for field in self.fields])
+
+    @property
+    def size(self) -> int:
+        """How many addresses there are."""
+        return math.prod(field.max - field.min + 1 for field in self.fields)
+
+    def host(self, number_: int) -> str:
+        """Address number ``number_`` of a set that varies in one field, or in none."""
+        return self.with_values([field.min + number_ for field in self.fields])
 
     def value(self, field: BitField) -> int:
         """What ``base`` has in ``field``."""

@@ -298,8 +298,9 @@ class ProcedureKeys(Strict):
             raise KeyedError(
                 ("frame_size",), "all, or a range, stands alone: others are in it"
             )
-        if self.frame_size and any(profile.imix for profile in self.traffic):
-            raise ValueError("give frame_size or traffic.imix, not both")
+        for key in ("imix", "pcap"):
+            if self.frame_size and any(getattr(each, key) for each in self.traffic):
+                raise ValueError(f"give frame_size or traffic.{key}, not both")
         return self
 
     @model_validator(mode="after")
@@ -310,6 +311,8 @@ class ProcedureKeys(Strict):
 
     def _check_sweep(self, sweep: Sweep) -> None:
         keys = ("sweep", "key")
+        if sweep.key != "addresses" and any(each.pcap for each in self.traffic):
+            raise KeyedError(keys, "must be addresses: all else is traffic.pcap's")
         of_delays = {p.name for p in PROCEDURES.values() if p.family == "fixed load"}
         if self.procedure in of_delays:
             raise KeyedError(
@@ -555,16 +558,16 @@ def check_connections(stateful: ConnectionKeys, profiles: list[Traffic]) -> None
                 "must be left out of a stateful test: connections differ by ports and "
                 "addresses (RFC 9693 4.1)",
             )
-        if profile.imix or profile.flows:
+        if profile.imix or profile.flows or profile.pcap:
             raise KeyedError(
                 ("traffic", number),
-                "imix and flows must be left out of a stateful test",
+                "imix, pcap and flows must be left out of a stateful test",
             )
 
 
 def _check_spread(profile: Traffic) -> None:
     """Refuse what ``flows`` would overrule."""
-    for key in ("flows", "ports", "addresses", "networks"):
+    for key in ("flows", "ports", "addresses", "networks", "pcap"):
         if getattr(profile, key) != Traffic.model_fields[key].default:
             raise KeyedError(
                 ("flows",),
@@ -604,6 +607,7 @@ class TcpKeys(ProcedureKeys):
                 "spoofed_percent",
                 "syn_flood_percent",
                 "imix",
+                "pcap",
                 "fragmented",
                 "lowest_ipv6_mtu",
                 "ipv6_headers",

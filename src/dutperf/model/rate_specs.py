@@ -466,6 +466,7 @@ class QueryKeys(RateSearchKeys):
                 "spoofed_percent",
                 "syn_flood_percent",
                 "imix",
+                "pcap",
                 "fragmented",
                 "lowest_ipv6_mtu",
                 "ipv6_headers",
@@ -774,9 +775,11 @@ class BackToBackSpec(StreamKeys):
     @model_validator(mode="after")
     def _one_size(self) -> Self:
         for number, profile in enumerate(self.traffic):
-            if profile.imix:
+            for key in ("imix", "pcap"):
+                if getattr(profile, key) is None:
+                    continue
                 raise KeyedError(
-                    ("traffic", number, "imix"),
+                    ("traffic", number, key),
                     "must be left out: bursts have frames of one size (RFC 9004 3)",
                 )
         return self

@@ -22,6 +22,7 @@ from typing import (
 
 from pydantic import AfterValidator, Field, model_validator
 
+from dutperf.model.capture import CaptureFile
 from dutperf.model.fields import (
     KeyedError,
     Listed,
@@ -390,6 +391,11 @@ class Traffic(Strict):
         description="sequence of frame sizes (RFC 6985), like aaafg; instead of "
         "frame_size; a sequence, or sequence and sizes",
     )
+    pcap: CaptureFile | None = Field(
+        default=None,
+        description="capture whose UDP frames are sent in turn; instead of frame_size, "
+        "imix and ports; a file, or file and others",
+    )
     burst_frames: Annotated[int, Field(ge=2, le=MOST_BURST_FRAMES)] | None = Field(
         default=None,
         description="in bursts of so many frames at the maximum rate (RFC 2544 21); as "
@@ -515,6 +521,16 @@ class Traffic(Strict):
         return self
 
     @model_validator(mode="after")
+    def _as_captured(self) -> Self:
+        for key in _NOT_OF_CAPTURES if self.pcap else ():
+            if getattr(self, key) != Traffic.model_fields[key].default:
+                raise ValueError(
+                    f"give pcap or {key}, not both: sizes, ports and flows are the "
+                    "capture's, in one stream without further headers"
+                )
+        return self
+
+    @model_validator(mode="after")
     def _exactly_so_many_flows(self) -> Self:
         if self.flows is not None:
             plain = Traffic.model_validate(spread_over(self.flows, self.flows_by))
@@ -570,6 +586,11 @@ class Traffic(Strict):
     def foreground(self) -> Fraction:
         """Share of the foreground frames."""
         return 1 - self.beside.share if self.beside else self.of_mix
+
+    @property
+    def sizes_name(self) -> str:
+        """Of a sequence of sizes: ``IMIX - aaafg``, or the capture's name."""
+        return f"capture {self.pcap.name}" if self.pcap else str(self.imix)
 
     @property
     def has_background(self) -> bool:
@@ -657,6 +678,22 @@ class Traffic(Strict):
         return [*listed, fragmented, "multicast" if self.group else ""]
 
 
+_NOT_OF_CAPTURES = (
+    "flows",
+    "imix",
+    "ports",
+    "networks",
+    "mix",
+    "broadcast_percent",
+    "hop_by_hop_percent",
+    "spoofed_percent",
+    "syn_flood_percent",
+    "ipv6_headers",
+    "ipv4_options",
+    "fragmented",
+    "port_pattern",
+    "group",
+)
 _BY: tuple[FlowsBy, ...] = get_args(FlowsBy)
 _OF_FLOWS = ("ports", "addresses", "networks")
 

@@ -15,7 +15,7 @@ from dutperf.catalogue import PROCEDURES, ProcedureName, Unit
 from dutperf.config import conformance_of
 from dutperf.config.deviations import deviations
 from dutperf.config.phase2 import timing_of
-from dutperf.config.sizes import sizes_text
+from dutperf.config.sizes import captured_words, sizes_text
 from dutperf.model.cell import Cell
 from dutperf.model.fields import AUTO, GoalSpec
 from dutperf.model.frames import version_of
@@ -23,7 +23,7 @@ from dutperf.model.ports import Ports
 from dutperf.model.rate_specs import RateSearchKeys
 from dutperf.model.specs import LatencySpec, LoadKeys
 from dutperf.model.stateful_keys import Stateful
-from dutperf.model.traffic import LOWEST_IPV6_MTU, Traffic
+from dutperf.model.traffic import LOWEST_IPV6_MTU
 from dutperf.packets import read_udp
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import least_rate_of
@@ -103,7 +103,7 @@ def cell_parameters(cell: Cell, limit: MaxRate) -> Parameters:
         limits |= _connections(cell.stateful) | _phases(cell)
     if isinstance(spec, RateSearchKeys):
         limits |= _of_search(cell, spec)
-    return settings | limits | _frames(cell) | _traffic(cell.traffic) | _paths(cell)
+    return settings | limits | _frames(cell) | _traffic(cell) | _paths(cell)
 
 
 def _paths(cell: Cell) -> Parameters:
@@ -201,8 +201,9 @@ def _frames(cell: Cell) -> Parameters:
     }
 
 
-def _traffic(traffic: Traffic) -> Parameters:
+def _traffic(cell: Cell) -> Parameters:
     """The traffic profile in words; the trials' requests hold every number."""
+    traffic = cell.traffic
     networks, hosts, ports = traffic.networks, traffic.addresses, traffic.ports
     background = f", background IPv{traffic.background_ip}"
     found: Parameters = {
@@ -219,6 +220,13 @@ def _traffic(traffic: Traffic) -> Parameters:
         "mac": traffic.mac,
         "generator": GENERATOR,
     }
+    if traffic.pcap:
+        left, right = hosts.count("left"), hosts.count("right")
+        found |= {
+            "ports": "those of the capture",
+            "addresses": f"left {left}, right {right}; in the capture's order",
+            "capture": captured_words(cell),
+        }
     if traffic.flows is not None:
         found |= {
             "profile": traffic.own_label,

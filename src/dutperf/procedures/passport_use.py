@@ -58,11 +58,12 @@ def sent_by(cell: Cell) -> list[Sent]:
 
     Of connections the tester learns no more than ``MOST_CONNECTIONS``: a test of the
     tester need not take longer than the measurement. Of frames that arrive in pieces
-    nothing: only a device makes such. Nor of several ports on a side: a passport is one
-    of two ports, and a tester that serves more of them is another one.
+    nothing: only a device makes such. Nor of a capture, which nobody else has. Nor of
+    several ports on a side: a passport is one of two ports, and a tester that serves
+    more of them is another one.
     """
     traffic = cell.traffic
-    if traffic.fragmented or cell.pairs > 1:
+    if traffic.fragmented or traffic.pcap or cell.pairs > 1:
         return []
     opened = cell.stateful
     beside: dict[str, Any] = {"features": features(traffic)}

@@ -25,6 +25,7 @@ from dutperf.protocol.base import (
 )
 from dutperf.protocol.stream_parts import (
     MAX_COMBINATIONS,
+    MAX_SEQUENCE,
     LearnedTuple,
     MorePaths,
     ReceivedEnd,
@@ -56,7 +57,9 @@ VariationMode = Literal["increasing", "decreasing", "random", "enumerate"]
 EnumerationOrder = Literal["increasing", "decreasing", "random"]
 MAX_FRAME_SIZE = 9720
 FrameSize = Annotated[int, Field(ge=64, le=MAX_FRAME_SIZE)]
-FrameSizes = Annotated[list[FrameSize], Field(min_length=1, max_length=64)]
+MAX_SIZES = 64
+"""Different ones of a stream: each has buffers of its own."""
+FrameSizes = Annotated[list[FrameSize], Field(min_length=1, max_length=MAX_SEQUENCE)]
 
 
 class FieldVariation(Message):
@@ -201,6 +204,8 @@ class StreamRequest(MayHaveSeveralPorts):
             )
         if len(self.frame_sizes) != len(self.received_frame_sizes):
             raise ValueError("received_frame_sizes needs one size for each frame size")
+        if len(set(self.frame_sizes)) > MAX_SIZES:
+            raise ValueError(f"frame_sizes are more than {MAX_SIZES} different ones")
         return self
 
     @model_validator(mode="after")
@@ -249,15 +254,21 @@ class StreamRequest(MayHaveSeveralPorts):
             return self
         if self.more_paths:
             raise ValueError("more_paths must be empty with tuples")
-        if self.tuples.source == "learned":
+        if self.tuples.source != "generated":
             varied = {v.field for v in self.vary} | {c.field for c in self.copies}
             fields = varied & TUPLE_FIELDS
             if fields:
                 raise ValueError(
-                    f"tuples are learned: {', '.join(sorted(fields))} must not vary"
+                    f"tuples are {self.tuples.source}: {', '.join(sorted(fields))} "
+                    "must not vary"
                 )
             if self.tuples.first:
-                raise ValueError("tuples are learned: tuples.first must be 0")
+                raise ValueError(
+                    f"tuples are {self.tuples.source}: tuples.first must be 0"
+                )
+            addresses = [a for f in self.tuples.flows for a in (f.src_ip, f.dst_ip)]
+            if any((":" in each) != (self.ip_version == 6) for each in addresses):
+                raise ValueError("tuples.flows are of another IP version")
         elif not self.enumerates:
             raise ValueError("tuples are generated, but vary enumerates nothing")
         elif self.tuples.first + self.tuples.count > self.combinations:

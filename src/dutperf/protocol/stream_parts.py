@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, Strict, model_validator
+from pydantic import (
+    Field,
+    SerializerFunctionWrapHandler,
+    Strict,
+    model_serializer,
+    model_validator,
+)
 
 from dutperf.protocol.base import (
     MAX_PAIRS,
@@ -122,13 +128,24 @@ class ReceivedEnd(Message):
 
 MAX_COMBINATIONS = 2**48
 MAX_TUPLES = 2**40
+MAX_SEQUENCE = 4096
+"""Frames after which sizes, or given tuples, begin again."""
 MAX_SURVIVAL_BLOCKS = 2**16
 MAX_LOST_RANGES = 4096
 MAX_TOLD = 2**16
 
-TupleSource = Literal["generated", "learned"]
+TupleSource = Literal["generated", "learned", "given"]
 TupleOrder = Literal["once", "first", "increasing", "decreasing", "random", "shuffled"]
 TupleCount = Annotated[int, Field(ge=1, le=MAX_TUPLES)]
+
+
+class GivenFlow(Message):
+    """The addresses and ports of a flow's frames."""
+
+    src_ip: Ip
+    dst_ip: Ip
+    src_port: Annotated[int, Field(ge=0, le=65535)]
+    dst_port: Annotated[int, Field(ge=0, le=65535)]
 
 
 class Tuples(Message):
@@ -137,7 +154,8 @@ class Tuples(Message):
     Of generated ones ``first`` is added: number 0 is that of the whole enumeration.
     ``once`` and ``shuffled`` take each once, in order or in a random one; there may be
     fewer frames. ``increasing`` and ``decreasing`` go round, ``random`` draws anew for
-    each frame, ``first`` stays with number 0.
+    each frame, ``first`` stays with number 0. Of given ones number k is that of flow
+    ``sequence[k]``, and they go round.
     """
 
     source: TupleSource
@@ -154,9 +172,39 @@ class Tuples(Message):
         description="likewise from another address; as an address, from 0 on",
     )
 
+    flows: Annotated[list[GivenFlow], Field(max_length=MAX_SEQUENCE)] = Field(
+        default=[], description="of given ones"
+    )
+    sequence: Annotated[list[Count], Field(max_length=MAX_SEQUENCE)] = Field(
+        default=[], description="of given ones: numbers of flows, as many as count"
+    )
+
+    @model_serializer(mode="wrap")
+    def _without_keys_of_others(
+        self, handler: SerializerFunctionWrapHandler
+    ) -> dict[str, Any]:
+        data: dict[str, Any] = handler(self)
+        for key in () if self.source == "given" else ("flows", "sequence"):
+            data.pop(key, None)
+        return data
+
+    @model_validator(mode="after")
+    def _given_in_order(self) -> Tuples:
+        if self.source != "given":
+            if self.flows or self.sequence:
+                raise ValueError("flows and sequence are of source given")
+            return self
+        if self.order != "increasing" or len(self.sequence) != self.count:
+            raise ValueError(
+                "given tuples are increasing, and sequence has count numbers"
+            )
+        if max(self.sequence) >= len(self.flows):
+            raise ValueError("sequence has the number of a flow that is not given")
+        return self
+
     @model_validator(mode="after")
     def _was_learned(self) -> Tuples:
-        if self.source == "generated" and (self.port_added or self.address_added):
+        if self.source != "learned" and (self.port_added or self.address_added):
             raise ValueError("port_added and address_added are of learned tuples")
         return self
 

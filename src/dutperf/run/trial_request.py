@@ -12,6 +12,7 @@ from dutperf.config.side import SideConfig, alternately
 from dutperf.config.sizes import most_pieces, received_sizes, sizes_in, syn_size
 from dutperf.config.testbed import Testbed
 from dutperf.errors import InputError
+from dutperf.model.capture import Capture, on_hosts
 from dutperf.model.cell import Cell
 from dutperf.model.hosts import AddressSet
 from dutperf.model.specs import FixedLoadKeys, IpdvSpec
@@ -27,7 +28,7 @@ from dutperf.protocol.stream_messages import (
     StreamRequest,
     field_bits,
 )
-from dutperf.protocol.stream_parts import ReceivedEnd, StreamPath, Tuples
+from dutperf.protocol.stream_parts import GivenFlow, ReceivedEnd, StreamPath, Tuples
 from dutperf.protocol.trial_messages import (
     Dns,
     Record,
@@ -85,6 +86,8 @@ def trial_request(
         settle_ns=round(cell.spec.settle_wait_s * 1e9),
         residual_wait_ns=round(cell.spec.residual_wait_s * 1e9) + resending_ns,
         burst_limit=cell.spec.burst_limit,
+        # Of a sequence of 61 frames, or twice as many, the same ones had their turn.
+        inspect_every=59 if len(cell.frame_sizes) % 61 == 0 else 61,
         verify_checksums=not cell.traffic.ignore_checksums,
         lag_limit_ns=round(cell.spec.lag_limit_ms * 1e6),
         seed=cell.seed,
@@ -262,6 +265,30 @@ def _stream(
         if _is_spoofed(traffic, flow)
         else list(_copies(side, flow.source, _differing(cell, flow, vary))),
         received_end=_received_end(testbed, flow),
+        tuples=_captured(traffic.pcap, flow) if traffic.pcap else None,
+    )
+
+
+def _captured(capture: Capture, flow: Flow) -> Tuples:
+    """Whose frame each is, in the capture's order, among the hosts of the testbed."""
+    ends = (flow.source, flow.destination)
+    hosts = (ends[0].size, ends[1].size)
+    frames = [on_hosts(frame.flow, hosts) for frame in capture.of(flow.version)]
+    numbers = {each: number for number, each in enumerate(dict.fromkeys(frames))}
+    return Tuples(
+        source="given",
+        order="increasing",
+        count=len(frames),
+        flows=[
+            GivenFlow(
+                src_ip=ends[0].host(source),
+                dst_ip=ends[1].host(destination),
+                src_port=src_port,
+                dst_port=dst_port,
+            )
+            for source, destination, src_port, dst_port in numbers
+        ],
+        sequence=[numbers[each] for each in frames],
     )
 
 
@@ -348,6 +375,8 @@ def _variations(
     testbed: Testbed, cell: Cell, flow: Flow, direction: DirectionName
 ) -> list[FieldVariation]:
     traffic = cell.traffic
+    if traffic.pcap:
+        return _beside_the_flow(traffic, flow)
     is_flood = flow.name == "beside" and traffic.syn_flood_percent is not None
     found = [
         *(bits.variation("src_ip") for bits in flow.source.fields),
@@ -362,6 +391,11 @@ def _variations(
         found = [each for each in found if each.field != "dst_port"]
     if cell.spec.tcp or is_flood:  # each connection has a four-tuple of its own
         found = [each.model_copy(update={"mode": "enumerate"}) for each in found]
+    return found + _beside_the_flow(traffic, flow)
+
+
+def _beside_the_flow(traffic: Traffic, flow: Flow) -> list[FieldVariation]:
+    found = []
     if traffic.mac == "random":
         found += [_random("src_mac", offset, width) for offset, width in _MAC_FIELDS]
     if traffic.flow_label == RANDOM_LABEL and flow.version == 6:

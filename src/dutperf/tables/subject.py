@@ -134,7 +134,7 @@ class Subject:
         """One size, 84/64 behind a translator, or the name of an IMIX."""
         size = self.frame_size
         if size is None:
-            return str(self.cell.traffic.imix) if self.cell else "unknown bytes"
+            return self.cell.traffic.sizes_name if self.cell else "unknown bytes"
         told = str(self.settings.get("frame_sizes", size))
         return f"{told.partition(' ')[0] if '/' in told else f'{size:,}'} bytes"
 
