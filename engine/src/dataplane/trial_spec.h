@@ -151,9 +151,9 @@ struct LearnSpec {
   int ip_version = 4;  // as they arrive
   uint64_t entries = 1;
   bool keep = false;                   // the table of earlier trials, not a new one
-  uint64_t told = 0;                   // so many of the first entries stand in the result
   state::TupleTable* table = nullptr;  // outlives the trial
   std::optional<state::ExpectedSources> expected;
+  uint64_t told = 0;  // so many of the first entries stand in the result
 };
 
 // Addresses of the initiator's own, one bit of which differs only where one of `varying` is set.
