@@ -131,7 +131,8 @@ def _behaviour(own: Sequence[Json]) -> tuple[Repeat, list[Json]]:
     known = [one for one in told if one is not None]
     words = {True: "met", False: "not met", None: "cannot tell"}
     verdicts = [{"verdict": words[one]} for one in told]
-    nobody_asks: list[Json] = [{"verdict": None, "level": None}] * 2  # ports kept, blocks
+    # That ports are kept, and blocks, nobody asks for.
+    nobody_asks: list[Json] = [{"verdict": None, "level": None}] * 2
     value = 100 * sum(known) / len(known)
     return Repeat(value, "pass", trials=len(own)), [*verdicts, *nobody_asks]
 
