@@ -88,7 +88,7 @@ def headline(cell: CellView) -> Headline:
 def _rate(cell: CellView) -> Headline:
     """A rate, a burst, a number of connections, or how long one is kept."""
     value, unit = cell.figure_text, str(cell.unit)
-    if unit == "ns":
+    if unit in ("ns", "percent"):
         value, _, unit = value.rpartition(NBSP)
     return Headline(
         value,

@@ -19,7 +19,7 @@ import ipaddress
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from itertools import count, pairwise
+from itertools import pairwise
 from typing import Literal, NamedTuple, TypeVar
 
 from dutperf.charts.cells import CellView
@@ -28,7 +28,7 @@ from dutperf.model.specs import NatBehaviourSpec
 from dutperf.model.stateful_keys import Stateful
 from dutperf.procedures.cell_results import of_cell, of_repeats
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.method import Method, OnConnections
+from dutperf.procedures.method import Method, OnConnections, Panel, Section
 from dutperf.procedures.searching import NoUseError
 from dutperf.procedures.stateful.establishing import (
     Establishing,
@@ -46,8 +46,9 @@ from dutperf.results.details import Behaviour
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import RepeatResult
 from dutperf.results.trial_record import TrialRecord
+from dutperf.tables.result_tables import ENDING, title
 from dutperf.tables.subject import Subject
-from dutperf.tables.table_model import Column, Columns, Table, heads, rows
+from dutperf.tables.table_model import Column, Columns, Table, count, heads, rows
 
 # What was seen.
 
@@ -439,7 +440,9 @@ def _from_address(
     opened = {int(of(m.remote.address)) for m in mapped}
     taken = opened | {int(of(m.public.address)) for m in mapped}
     taken.add(int(of(stream.next_hop or stream.src_ip)))
-    added = next(n for n in count(size, size) if not taken & {a + n for a in opened})
+    added = size
+    while taken & {address + added for address in opened}:
+        added += size
     return _moved(answers, {"address_added": str(of(added))})
 
 
@@ -452,10 +455,43 @@ def _moved(answers: TrialRequest, how: dict[str, object]) -> TrialRequest:
 # Shown.
 
 
+_TOLD = ("met", "not met")
 _NOTE = (
     "Of these connections: other numbers of hosts, or a pool that is full, may show "
     "another behaviour"
 )
+
+
+def _figures(key: str, cells: Sequence[Subject]) -> Table:
+    """A row for each NAT."""
+    columns: Columns[Subject] = (
+        (
+            Column("traffic", "IP versions, hosts.", spared=6, words=True),
+            lambda cell: f"{cell.versions}{cell.at}",
+        ),
+        (
+            Column("met", "Of what could be told.", tone="strong"),
+            lambda cell: cell.figure,
+        ),
+        (
+            Column("could be told", "Requirements of RFC 4787."),
+            lambda cell: count(
+                len([b for b in _behaviour(cell) if b.verdict in _TOLD])
+            ),
+        ),
+        *ENDING,
+    )
+    return Table(
+        key=key,
+        title=title(cells),
+        columns=heads(columns),
+        rows=rows(columns, cells, lambda cell: cell.id),
+        notes=(_NOTE,),
+    )
+
+
+def _behaviour(cell: Subject) -> Sequence[Behaviour]:
+    return cell.result.behaviour if cell.result else []
 
 
 def _table(cell: Subject) -> Iterable[Table]:
@@ -472,12 +508,12 @@ def _table(cell: Subject) -> Iterable[Table]:
         ),
         (Column("seen", "With ends that show it.", words=True), lambda b: b.found),
     )
-    if cell.result and cell.result.behaviour:
+    if behaviour := _behaviour(cell):
         yield Table(
-            key="behaviour",
+            key=f"behaviour-{cell.id}",
             title=f"{cell.name}: what it does, and what RFCs ask for",
             columns=heads(columns),
-            rows=rows(columns, cell.result.behaviour),
+            rows=rows(columns, behaviour),
             notes=(_NOTE,),
         )
 
@@ -487,5 +523,10 @@ def _meaning(cell: CellView) -> str:  # noqa: ARG001 - the same for all
 
 
 METHOD = Method(
-    "nat-behaviour", OnConnections(measure_nat_behaviour), _meaning, tables=_table
+    "nat-behaviour",
+    OnConnections(measure_nat_behaviour),
+    _meaning,
+    table=_figures,
+    tables=_table,
+    section=Section("nat", Panel),
 )
