@@ -26,6 +26,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -130,6 +131,18 @@ TrialSpec tunnelled(TrialSpec spec) {
   return spec;
 }
 
+// All ports of so many B4s, 64 to an address; all of them at one end of a tunnel.
+std::string rows_of_bindings(uint32_t count) {
+  std::string rows;
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t ipv4 = 0x0a000000 + i / 64;
+    rows.append("\x20\x01\x00\x02\0\0\0\0\0\0\0\0\0\0\0\x01", 16);
+    for (const int shift : {24, 16, 8, 0}) rows.push_back(static_cast<char>(ipv4 >> shift));
+    rows.append({'\0', static_cast<char>(i % 64), '\6', '\6'});
+  }
+  return rows;
+}
+
 double cycles(uint64_t frames, const std::function<void()>& work) {
   const uint64_t start = read_tsc();
   measured_section(work);
@@ -167,6 +180,8 @@ struct Bench {
 
   std::vector<Mode> modes();
   void add_learned(std::vector<Mode>& modes);
+  const dutperf::net::BindingTable* bindings_of(uint32_t count);
+  void add_bound(std::vector<Mode>& modes);
   std::function<double(uint64_t round)> receive(TrialSpec spec);
 
   uint64_t frames;
@@ -181,6 +196,7 @@ struct Bench {
   SideResources left_side{{left.get()}, 2048};
   SideResources right_side{{right.get()}, 2048};
   dutperf::bench::LearnedTables learned;
+  std::map<uint32_t, std::unique_ptr<dutperf::net::BindingTable>> bindings;
 };
 
 // A receiver of what `spec` sends; other values of what varies in each round.
@@ -216,6 +232,38 @@ void Bench::add_learned(std::vector<Mode>& modes) {
     spec.from[0].streams[0].tuples = {IndexSource::kGenerated, IndexOrder::kRandom,
                                       std::min(table->entries(), kPortPairs)};
     modes.push_back({"receive.learn_random", receive(spec), table->entries()});
+  }
+}
+
+// Made when it is first asked for.
+const dutperf::net::BindingTable* Bench::bindings_of(uint32_t count) {
+  auto& table = bindings[count];
+  if (!table) table = std::make_unique<dutperf::net::BindingTable>(rows_of_bindings(count));
+  return table.get();
+}
+
+// Of B4s, and to B4s, all of which are the tunnel's one destination.
+void Bench::add_bound(std::vector<Mode>& modes) {
+  TrialSpec sent = tunnelled(trial(frames, {}));
+  sent.from[0].streams[0].variations = {};
+  TrialSpec received = sent;
+  record_everything(received);
+  for (const uint32_t count : {1U << 16, 1U << 20}) {
+    const auto send = [this, spec = sent, count](uint64_t round) mutable {
+      dutperf::vary::Variations& variations = spec.from[0].streams[0].variations;
+      variations.seed = round;
+      variations.bound = {{bindings_of(count), true, false}};
+      return measure_send(spec, sender, clock);
+    };
+    modes.push_back({"send.binding_table", send, count});
+    const auto receive_bound = [this, spec = received, count](uint64_t round) mutable {
+      dutperf::dataplane::StreamSpec& stream = spec.from[0].streams[0];
+      const dutperf::net::BindingTable* const table = bindings_of(count);
+      stream.variations.bound = {{table, false, false}};
+      stream.received_end = {stream.layout.outer.ends().remote, true, {}, table};
+      return receive(spec)(round);
+    };
+    modes.push_back({"receive.binding_table_checksums", receive_bound, count});
   }
 }
 
@@ -264,6 +312,7 @@ std::vector<Mode> Bench::modes() {
       {"receive.tunnel_checksums", receive_all(tunnelled(ports), true)},
   };
   add_learned(modes);
+  add_bound(modes);
   return modes;
 }
 

@@ -405,6 +405,12 @@ EdgeRule parse_map_rule(ObjectReader& reader, const std::string& where) {
 
 EdgeRule parse_binding_rule(ObjectReader& reader, const std::string& where) {
   EdgeRule rule;
+  if (reader.has("bindings")) {
+    rule.kind = EdgeRule::Kind::kTable;
+    rule.table = reader.bindings_or_none("bindings");
+    if (!rule.table) refuse(reader.path("bindings"), "has no rows", "leave out binding_table");
+    return rule;
+  }
   rule.kind = EdgeRule::Kind::kBinding;
   uint8_t length = 0;
   std::tie(rule.ipv6, length) = parse_length(reader, "first_b4", 6, 128);

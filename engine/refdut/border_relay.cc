@@ -18,6 +18,13 @@ unsigned __int128 load128(const uint8_t* bytes) {
   return static_cast<unsigned __int128>(load64(bytes)) << 64 | load64(bytes + sizeof(uint64_t));
 }
 
+net::IpAddress ipv6_of(uint64_t high, uint64_t low) {
+  net::IpAddress address{6, {}};
+  *reinterpret_cast<net::Be64*>(address.bytes.data()) = high;
+  *reinterpret_cast<net::Be64*>(address.bytes.data() + sizeof(uint64_t)) = low;
+  return address;
+}
+
 struct Ipv4Flow {
   uint32_t src;
   uint32_t dst;
@@ -58,9 +65,15 @@ BorderRelay::BorderRelay(const EdgeRule& rule)
       psid_offset_(rule.psid_offset),
       ea_shift_(128U - rule.ipv6_bits - rule.ea_bits),
       ipv6_bits_(rule.ipv6_bits),
-      kind_(rule.kind) {}
+      kind_(rule.kind),
+      table_(rule.table) {}
 
 std::optional<net::IpAddress> BorderRelay::edge_of(uint32_t ipv4, uint16_t port) const {
+  if (table_) {
+    const net::BindingTable::Address* const b4 = table_->find(ipv4, port);
+    if (b4 == nullptr) return std::nullopt;
+    return ipv6_of((*b4)[0], (*b4)[1]);
+  }
   const uint64_t suffix = ipv4 & ((1ULL << suffix_bits_) - 1);
   if (ipv4 - suffix != ipv4_) return std::nullopt;
   if (psid_offset_ > 0 && port >> (16 - psid_offset_) == 0) return std::nullopt;
@@ -70,11 +83,7 @@ std::optional<net::IpAddress> BorderRelay::edge_of(uint32_t ipv4, uint16_t port)
   const unsigned __int128 number = suffix << psid_bits_ | psid;
   unsigned __int128 own = common_ | (ea_shift_ < 128 ? number << ea_shift_ : 0);
   if (kind_ == EdgeRule::Kind::kMap) own |= uint64_t{ipv4} << 16 | psid;
-  net::IpAddress address{6, {}};
-  *reinterpret_cast<net::Be64*>(address.bytes.data()) = static_cast<uint64_t>(own >> 64);
-  *reinterpret_cast<net::Be64*>(address.bytes.data() + sizeof(uint64_t)) =
-      static_cast<uint64_t>(own);
-  return address;
+  return ipv6_of(static_cast<uint64_t>(own >> 64), static_cast<uint64_t>(own));
 }
 
 std::optional<net::IpAddress> BorderRelay::edge_of(const uint8_t* ipv6) const {

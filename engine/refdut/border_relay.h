@@ -4,9 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "net/address.h"
+#include "net/binding_table.h"
 
 namespace dutperf::refdut {
 
@@ -16,6 +18,7 @@ struct EdgeRule {
   enum class Kind : uint8_t {
     kMap,      // a basic mapping rule (RFC 7597 5): the interface identifier has both, too
     kBinding,  // a binding table whose B4s are numbered (RFC 7596)
+    kTable,    // a binding table of any B4s: nothing of the rest
     kSixRd,    // a domain of 6rd (RFC 5969 4): the IPv6 packets are inside; no PSID
   };
   net::IpAddress ipv6;
@@ -25,6 +28,7 @@ struct EdgeRule {
   uint8_t ea_bits = 0;
   uint8_t psid_offset = 6;
   Kind kind = Kind::kMap;
+  std::shared_ptr<const net::BindingTable> table;  // of kTable
 
   // What does not fit together; empty: all does.
   const char* fault() const;
@@ -73,6 +77,7 @@ class BorderRelay {
   uint32_t ea_shift_;
   uint32_t ipv6_bits_;
   EdgeRule::Kind kind_;
+  std::shared_ptr<const net::BindingTable> table_;
 };
 
 }  // namespace dutperf::refdut

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "net/testing/addresses.h"
+#include "net/testing/bindings.h"
 #include "net/testing/reference_frame.h"
 
 namespace dutperf::refdut {
@@ -48,6 +49,22 @@ TEST(BorderRelay, AnAddressNeedNotBeShared) {
   rule.ipv4_bits = 32;
   rule.ea_bits = 0;
   EXPECT_EQ(BorderRelay(rule).edge_of(kShared, 1024), ip("2001:db8::c000:212:0"));
+}
+
+// Each port's B4 is the row's; of other ports nobody is.
+TEST(BorderRelay, OfATableHasTheB4sOfItsRows) {
+  const auto rows = net::testing::random_bindings(4, 9);
+  EdgeRule rule;
+  rule.kind = EdgeRule::Kind::kTable;
+  rule.table = std::make_shared<const net::BindingTable>(net::testing::rows_of(rows));
+  const BorderRelay relay(rule);
+  for (uint32_t port = 0; port < 65536; port += 7) {
+    std::optional<net::IpAddress> expected;
+    for (const auto& row : rows) {
+      if (row.ipv4 == rows[0].ipv4 && row.has(port)) expected = row.b4;
+    }
+    ASSERT_EQ(relay.edge_of(rows[0].ipv4, static_cast<uint16_t>(port)), expected) << port;
+  }
 }
 
 // An address, bit after bit.

@@ -15,7 +15,7 @@
 namespace dutperf::refdut {
 namespace {
 
-constexpr size_t kMaxLineBytes = 16U << 20;
+constexpr size_t kMaxLineBytes = 64U << 20;
 constexpr int kFlushMs = 1000;
 constexpr int kBacklog = 8;
 

@@ -163,6 +163,7 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   OpenPorts& ports = open();
   check_tags(request, ports);
   check_paths(request, ports);
+  bind_ends(request, &ports);
   check_fits(request, ports);
   const dpdk::QueueUse use;
   const dataplane::TrialSpec& spec = request.spec;
@@ -346,6 +347,7 @@ Json Engine::preview(const Json& params) const {
   PreviewParams parsed = parse_preview(params);
   refuse_learned(parsed.trial.spec);
   if (open_) check_paths(parsed.trial, *open_);
+  bind_ends(parsed.trial, open_.get());
   fill_in_macs(parsed.trial);
   fill_in_macs(parsed.trial.announcements);
   PcapWriter pcap(parsed.path);

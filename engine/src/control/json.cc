@@ -1,6 +1,7 @@
 #include "control/json.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <vector>
 
 namespace dutperf::control {
@@ -17,6 +18,31 @@ bool not_too_deep(int depth, Json::parse_event_t /*event*/, const Json& /*parsed
 std::string shown(const std::string& name) {
   const std::string quoted = Json(name).dump();
   return quoted.substr(1, quoted.size() - 2);
+}
+
+// With its padding; nothing where it is none.
+std::optional<std::string> from_base64(const std::string& text) {
+  constexpr const char* kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  constexpr int8_t kNone = -1;
+  std::array<int8_t, 256> values;
+  values.fill(kNone);
+  for (int8_t i = 0; i < 64; ++i) values[static_cast<uint8_t>(kDigits[i])] = i;
+  if (text.size() % 4 != 0) return std::nullopt;
+  const size_t end = std::min(text.size(), text.find('='));
+  if (text.size() - end > 2 || text.find_first_not_of('=', end) != std::string::npos) {
+    return std::nullopt;
+  }
+  std::string bytes;
+  bytes.reserve(text.size() / 4 * 3);
+  uint32_t bits = 0;
+  for (size_t i = 0; i < end; ++i) {
+    const int8_t value = values[static_cast<uint8_t>(text[i])];
+    if (value == kNone) return std::nullopt;
+    bits = bits << 6 | static_cast<uint32_t>(value);
+    if (i % 4 > 0) bytes.push_back(static_cast<char>(bits >> (6 - 2 * (i % 4))));
+  }
+  return bytes;
 }
 
 constexpr NamesOf<net::Tunnel, 4> kTunnels = {{
@@ -173,6 +199,17 @@ net::LabelStack ObjectReader::labels_or_none(const std::string& key) {
     labels.push_back(label);
   }
   return net::LabelStack(labels);
+}
+
+std::shared_ptr<const net::BindingTable> ObjectReader::bindings_or_none(const std::string& key) {
+  if (!has(key) || at(key).is_null()) return nullptr;
+  const std::optional<std::string> rows = from_base64(text(key));
+  if (!rows) refuse(key, "is no base64 (RFC 4648 4)");
+  try {
+    return std::make_shared<const net::BindingTable>(*rows);
+  } catch (const std::invalid_argument& error) {
+    refuse(key, std::string("is no binding table: ") + error.what());
+  }
 }
 
 net::Encapsulation ObjectReader::encapsulation_or_none(const std::string& key) {

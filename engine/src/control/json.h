@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "net/address.h"
+#include "net/binding_table.h"
 #include "net/encapsulation.h"
 #include "net/mpls.h"
 #include "net/vlan.h"
@@ -97,6 +99,8 @@ class ObjectReader {
   net::LabelStack labels_or_none(const std::string& key);
   // Outer headers; none when the key is missing or null.
   net::Encapsulation encapsulation_or_none(const std::string& key);
+  // The rows of a binding table in base64; null when the key is missing or null.
+  std::shared_ptr<const net::BindingTable> bindings_or_none(const std::string& key);
   // An array of `least` to `most` elements.
   const Json& array(const std::string& key, size_t least, size_t most);
 

@@ -32,6 +32,7 @@ OpenPorts::OpenPorts(const PortsOpenParams& params) : shares(params.shares) {
     const dpdk::RingPair* const pair = rings[each.id.number].get();
     ports.push_back({each.id, std::make_unique<dpdk::Port>(each.options, pair), nullptr});
     frame_bytes = std::max(frame_bytes, max_frame_bytes(each.options));
+    if (each.bindings) bindings[index_of(each.id.side)] = each.bindings;
   }
   for (const Side side : kBothSides) {
     std::vector<const dpdk::Port*> own;

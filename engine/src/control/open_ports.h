@@ -46,6 +46,8 @@ struct OpenPorts {
   std::vector<OpenPort> ports;  // in the order of their ids
   std::array<std::unique_ptr<dataplane::SideResources>, dataplane::kSides> sides;
   std::unique_ptr<Neighbours> neighbours;
+  // Whose B4s each side is; null: none's.
+  std::array<std::shared_ptr<const net::BindingTable>, dataplane::kSides> bindings;
 };
 
 }  // namespace dutperf::control

@@ -104,8 +104,10 @@ PortToOpen parse_port(const Json& json, const std::string& where) {
       static_cast<uint16_t>(reader.number_or("tx_descriptors", 4096, 64, 32768));
   if (reader.has("tap") && !reader.at("tap").is_null())
     options.tap = parse_tap(reader.at("tap"), reader.path("tap"));
+  std::shared_ptr<const net::BindingTable> bindings = reader.bindings_or_none("bindings");
+  if (bindings && id.number > 0) reader.refuse("bindings", "are for the first port of a side");
   reader.finish();
-  return {id, options};
+  return {id, options, std::move(bindings)};
 }
 
 // As many on either side, each number once; the frames of a side are all of one kind.

@@ -28,6 +28,7 @@ struct PortId {
 struct PortToOpen {
   PortId id;
   dpdk::PortOptions options;
+  std::shared_ptr<const net::BindingTable> bindings;  // whose B4s are behind it; null: none's
 };
 
 struct PortsOpenParams {

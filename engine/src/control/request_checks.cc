@@ -96,6 +96,36 @@ void check_paths(const TrialRequest& request, const OpenPorts& open) {
   }
 }
 
+void bind_ends(TrialRequest& request, const OpenPorts* open) {
+  const auto is_tunnel = [](const net::Encapsulation& outer) {
+    return outer.bytes() > 0 && outer.ends().kind == net::Tunnel::kIp &&
+           outer.ends().local.version == 6;
+  };
+  for (const Side from : request.order) {
+    dataplane::DirectionSpec& direction = request.spec.from[index_of(from)];
+    for (dataplane::StreamSpec& stream : direction.streams) {
+      for (vary::BoundEnd& end : stream.variations.bound) {
+        const Side side = end.is_source ? from : request.spec.receiver_of(from);
+        const std::string key = direction_name(from) + (end.is_source ? ": src" : ": dst");
+        end.table = open != nullptr ? open->bindings[index_of(side)].get() : nullptr;
+        if (end.table == nullptr ||
+            !is_tunnel(end.is_source ? direction.outer : direction.received_outer)) {
+          throw ProtocolError(kInvalidParams,
+                              key + "_binding needs the bindings of the " + name_of(side) +
+                                  " port, and outer headers of IPv6 there",
+                              "give ports.open the port's bindings and encapsulation");
+        }
+        if (end.spoofed && !end.table->can_be_spoofed()) {
+          throw ProtocolError(kInvalidParams, key + "_binding needs another B4 than the only one");
+        }
+        if (!end.is_source) {
+          stream.received_end = {direction.received_outer.ends().local, true, {}, end.table};
+        }
+      }
+    }
+  }
+}
+
 void check_fits(const TrialRequest& request, const OpenPorts& open) {
   uint64_t bytes = 0;
   for (const Side from : request.order) {

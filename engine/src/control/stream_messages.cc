@@ -163,6 +163,31 @@ void parse_copies(ObjectReader& stream, int ip_version, vary::Variations& variat
   }
 }
 
+// Nothing else may say what a bound end has.
+void parse_bound(ObjectReader& reader, int ip_version, vary::Variations& variations) {
+  constexpr NamesOf<bool, 2> kSpoofed = {{{"own", false}, {"another", true}}};
+  if (reader.has("src_binding") && !reader.at("src_binding").is_null()) {
+    variations.bound.push_back({nullptr, true, reader.name("src_binding", kSpoofed)});
+  }
+  if (reader.flag_or("dst_binding", false)) variations.bound.push_back({nullptr, false, false});
+  for (const vary::BoundEnd& end : variations.bound) {
+    const std::string key = end.is_source ? "src_binding" : "dst_binding";
+    if (ip_version != 4) reader.refuse(key, "is for streams of IPv4");
+    const auto is_its = [&](Field field) {
+      return end.is_source
+                 ? field == Field::kSrcIp || field == Field::kSrcPort || field == Field::kOuterSrc
+                 : field == Field::kDstIp || field == Field::kDstPort;
+    };
+    const bool varies = std::any_of(variations.list.begin(), variations.list.end(),
+                                    [&](const Variation& v) { return is_its(v.field); });
+    const bool copied =
+        std::any_of(variations.copies.begin(), variations.copies.end(),
+                    [&](const vary::Copy& c) { return is_its(c.to) || is_its(c.from); });
+    if (varies || copied)
+      reader.refuse(key, "says what of that end varies: vary and copies may not");
+  }
+}
+
 vary::Variations parse_variations(ObjectReader& reader, int ip_version, uint64_t seed) {
   vary::Variations variations;
   variations.seed = seed;
@@ -181,6 +206,7 @@ vary::Variations parse_variations(ObjectReader& reader, int ip_version, uint64_t
     reader.refuse("vary", "enumerates more than 2^48 combinations");
   }
   parse_copies(reader, ip_version, variations);
+  parse_bound(reader, ip_version, variations);
   return variations;
 }
 
@@ -385,6 +411,10 @@ ParsedStream parse_stream(const Json& json, const std::string& where,
   parse_tuples(reader, stream);
   if (stream.given && (trial.exchange || trial.data)) {
     reader.refuse("tuples", "are given for frames of UDP alone");
+  }
+  if (!stream.variations.bound.empty() && (layout.tcp || layout.query || trial.data ||
+                                           stream.tuples || stream.given || stream.received_end)) {
+    reader.refuse("src_binding", "and dst_binding go with plain UDP, whose tuples are not counted");
   }
   if (trial.data && flags == 0) parse_data_segments(reader, *trial.data, stream);
   parse_paths(reader, parsed);

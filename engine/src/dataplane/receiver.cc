@@ -400,12 +400,14 @@ void Receiver::step_of(Input& input, uint16_t queue) noexcept {
   for (size_t stream = 0; stream < kMaxStreams; ++stream) {
     const std::vector<uint8_t>& by_path = received_by_[stream];
     const auto& end = ends_[stream];
+    const uint32_t count = burst.count[stream];
+    const uint64_t is_right = end ? end->which_hold(burst.frames[stream], count) : UINT64_MAX;
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < burst.count[stream]; ++i) {
+    for (uint32_t i = 0; i < count; ++i) {
       const measure::Arrival& arrival = burst.arrivals[stream][i];
       const uint8_t* const frame = burst.frames[stream][i];
       const bool is_here = by_path[arrival.sequence % by_path.size()] == input.number;
-      if (!is_here || (end && !end->holds(frame))) {
+      if (!is_here || (is_right >> i & 1) == 0) {
         ++input.arrivals.misdirected;
         continue;
       }

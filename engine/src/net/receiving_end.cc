@@ -28,7 +28,8 @@ ReceivingEnd::ReceivingEnd(const ReceivedEnd& end, uint32_t outer_bytes)
     : outer_(end.outer),
       is_ipv4_(end.address.version == 4),
       outer_bytes_(outer_bytes),
-      follows_(end.follows) {
+      follows_(end.follows),
+      table_(end.table) {
   Words all{};
   for (const FollowingBits& each : follows_) {
     put(all, uint32_t{each.offset} + each.width, (1ULL << each.width) - 1);
@@ -42,7 +43,39 @@ ReceivingEnd::Words ReceivingEnd::address_at(const uint8_t* bytes) const noexcep
   return {load(bytes), load(bytes + sizeof(uint64_t))};
 }
 
-bool ReceivingEnd::holds(const uint8_t* frame) const noexcept {
+uint64_t ReceivingEnd::which_hold(const uint8_t* const* frames, uint32_t count) const noexcept {
+  if (table_ != nullptr) return which_are_bound(frames, count);
+  uint64_t result = 0;
+  for (uint32_t i = 0; i < count; ++i) result |= uint64_t{follows_in(frames[i])} << i;
+  return result;
+}
+
+// All are fetched before the first is looked at: a table is larger than a cache.
+uint64_t ReceivingEnd::which_are_bound(const uint8_t* const* frames,
+                                       uint32_t count) const noexcept {
+  constexpr uint32_t kMost = 64;
+  std::array<uint32_t, kMost> addresses;
+  std::array<uint16_t, kMost> ports;
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint8_t* const ip = frames[i] + sizeof(EthernetHeader);
+    const uint32_t header_bytes = *ip % 16U * 4;
+    addresses[i] = *reinterpret_cast<const Be32*>(ip + offsetof(Ipv4Header, dst));
+    ports[i] = *reinterpret_cast<const Be16*>(ip + header_bytes + offsetof(UdpHeader, dst_port));
+    table_->prefetch(addresses[i], ports[i]);
+  }
+  uint64_t result = 0;
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint8_t* const outer = frames[i] + sizeof(EthernetHeader) - outer_bytes_;
+    const BindingTable::Address* const b4 = table_->find(addresses[i], ports[i]);
+    const bool is_ipv4 = frames[i][sizeof(EthernetHeader)] >> 4 == 4;
+    const bool is_right =
+        is_ipv4 && b4 != nullptr && *b4 == address_at(outer + offsetof(Ipv6Header, dst));
+    result |= uint64_t{is_right} << i;
+  }
+  return result;
+}
+
+bool ReceivingEnd::follows_in(const uint8_t* frame) const noexcept {
   const uint8_t* const ip = frame + sizeof(EthernetHeader);
   const Classified classified = classify_as(ether_type_of(ip), frame, SIZE_MAX);
   const uint8_t* const address =

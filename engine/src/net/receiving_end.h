@@ -1,7 +1,8 @@
 // Whose a received frame is: whether the address at the tester's end is the one that the rest of
 // the frame says. A customer edge has address and ports in its IPv6 address (MAP: RFC 7597 6, RFC
 // 7599 6), one of 6rd has its IPv4 address in those of all its hosts (RFC 5969 4). A device that
-// sends a frame to another end has sent it to somebody else.
+// sends a frame to another end has sent it to somebody else. Of lw4o6 a table may say whose a frame
+// is (RFC 7596 6.1).
 #pragma once
 
 #include <array>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "net/address.h"
+#include "net/binding_table.h"
 
 namespace dutperf::net {
 
@@ -28,6 +30,7 @@ struct ReceivedEnd {
   IpAddress address;   // of IPv6, or the outer header's of IPv4
   bool outer = false;  // of the outer header; the packet's own otherwise
   std::vector<FollowingBits> follows;
+  const BindingTable* table = nullptr;  // says the outer address instead; outlives the trial
 
   bool operator==(const ReceivedEnd&) const = default;
 };
@@ -40,18 +43,24 @@ class ReceivingEnd {
 
   // REQUIRES: a whole test frame (kind kTest of classify) is behind tags and outer headers, which
   // are there.
-  bool holds(const uint8_t* frame) const noexcept;
+  bool holds(const uint8_t* frame) const noexcept { return which_hold(&frame, 1) != 0; }
+
+  // The same of several: a bit for each, the lowest for the first. REQUIRES: count <= 64.
+  uint64_t which_hold(const uint8_t* const* frames, uint32_t count) const noexcept;
 
  private:
   using Words = std::array<uint64_t, 2>;
 
   Words address_at(const uint8_t* bytes) const noexcept;
+  bool follows_in(const uint8_t* frame) const noexcept;
+  uint64_t which_are_bound(const uint8_t* const* frames, uint32_t count) const noexcept;
 
   Words fixed_{};  // the address, where it follows nothing
   bool outer_;
   bool is_ipv4_;  // the end's address
   uint32_t outer_bytes_;
   std::vector<FollowingBits> follows_;
+  const BindingTable* table_;
 };
 
 }  // namespace dutperf::net

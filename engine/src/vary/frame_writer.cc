@@ -131,6 +131,7 @@ FrameWriter::FrameWriter(const net::FrameLayout& layout, const net::TagIdentity&
   lanes::fill(windows_[kUdp].fixed, fixed_ports_, kMaxBurst);
   for (const Variation& variation : variations.list) add(variation, layout.ip_version);
   for (const Copy& copy : variations.copies) add(copy, layout.ip_version);
+  for (const BoundEnd& end : variations.bound) add(end, variations.seed, tag.stream);
   plan_draws(variations.seed, tag.stream);
   if (enumerates_ && order_ == Order::kRandom) {
     plan_enumeration(key_of(variations.seed, tag.stream, UINT32_MAX));
@@ -219,6 +220,38 @@ void FrameWriter::add(const Copy& copy, int ip_version) {
     copied_.push_back({from_window, from.bits - width, to_window, to.bits - width, mask});
     done += width;
   }
+}
+
+// The place of bits that lie in one window, which they have to themselves.
+FrameWriter::Target FrameWriter::whole(Field field, uint32_t bit, uint32_t width) {
+  constexpr int kVersion = 4;
+  const Place place = place_of(field, bit, kVersion);
+  const uint32_t window = window_at(place.tile, kVersion);
+  const uint32_t shift = place.bits - width;
+  const uint64_t mask = (width == 64 ? 0 : 1ULL << width) - 1;
+  windows_[window].fixed &= ~(mask << shift);
+  varies(window, kVersion);
+  return {window, static_cast<int>(shift)};
+}
+
+void FrameWriter::add(const BoundEnd& end, uint64_t seed, uint8_t stream) {
+  const bool is_source = end.is_source;
+  const auto source = is_source ? IndexSource::kBoundSource : IndexSource::kBoundDestination;
+  const auto ports = is_source ? IndexSource::kBoundSourcePort : IndexSource::kBoundDestinationPort;
+  Bound bound{end.table,
+              IndexDraw(IndexOrder::kRandom, end.table->senders().size(), source, seed, stream),
+              key_of(seed, stream, group_of(ports)),
+              end.spoofed,
+              whole(is_source ? Field::kSrcIp : Field::kDstIp, 0, 32),
+              whole(is_source ? Field::kSrcPort : Field::kDstPort, 0, 16),
+              {kNoWindow, kNoWindow},
+              end.table->psid_offset()};
+  if (is_source) {
+    for (const uint32_t half : {0U, 1U}) {
+      bound.outer_windows[half] = whole(Field::kOuterSrc, 64 * half, 64).window;
+    }
+  }
+  bound_.push_back(bound);
 }
 
 // Where a tile is in this stream's frames: MAC addresses and tags stand first in all.
@@ -484,6 +517,42 @@ void FrameWriter::fill_windows(const Lanes& sequences, Burst& burst) const noexc
   for (const Copied& copied : copied_) {
     lanes::copy_bits(burst.windows_[copied.from_window], copied.from_shift, copied.mask,
                      copied.to_shift, burst.windows_[copied.to_window], burst.count_);
+  }
+  for (const Bound& bound : bound_) choose(bound, sequences, burst);
+}
+
+void FrameWriter::choose(const Bound& bound, const Lanes& sequences, Burst& burst) const noexcept {
+  const uint32_t count = burst.count_;
+  const net::BindingTable::Sender* const senders = bound.table->senders().data();
+  Lanes chosen;
+  Lanes draws;
+  lanes::add(kPrefetchFrames, sequences, draws, count);
+  bound.draw.at_all(draws, chosen, count);
+  for (uint32_t i = 0; i < count; ++i) __builtin_prefetch(&senders[chosen.lane[i]]);
+  bound.draw.at_all(sequences, chosen, count);
+  lanes::draw_all(bound.port_key, sequences, draws, count);
+  // The bits before the PSID are not all 0, where there are any.
+  const uint32_t least = bound.offset > 0 ? 1 : 0;
+  const uint64_t values = (1ULL << bound.offset) - least;
+  const uint32_t to_place = 16 - bound.offset;
+  uint64_t* const addresses = burst.windows_[bound.address.window].lane;
+  uint64_t* const ports = burst.windows_[bound.port.window].lane;
+  for (uint32_t i = 0; i < count; ++i) {
+    const net::BindingTable::Sender& own = senders[chosen.lane[i]];
+    const auto low = static_cast<uint32_t>(draws.lane[i]);
+    const auto high = static_cast<uint32_t>(draws.lane[i] >> 32);
+    const uint64_t port = (own.first_port + to_range(low, own.last_step + 1ULL)) |
+                          uint64_t{least + to_range(high, values)} << to_place;
+    addresses[i] |= uint64_t{own.ipv4} << bound.address.shift;
+    ports[i] |= port << bound.port.shift;
+  }
+  if (bound.outer_windows[0] == kNoWindow) return;
+  if (bound.spoofed) {
+    for (uint32_t i = 0; i < count; ++i) chosen.lane[i] = senders[chosen.lane[i]].other;
+  }
+  for (const uint32_t half : {0U, 1U}) {
+    uint64_t* const outer = burst.windows_[bound.outer_windows[half]].lane;
+    for (uint32_t i = 0; i < count; ++i) outer[i] = senders[chosen.lane[i]].b4[half];
   }
 }
 

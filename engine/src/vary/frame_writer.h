@@ -33,7 +33,8 @@ namespace dutperf::vary {
 class FrameWriter {
  public:
   // REQUIRES: variations and copies lie inside their fields, which the layout has, and do not
-  // overlap; no copy is of what another one writes; min <= max < 2^width; an
+  // overlap; no copy is of what another one writes; of a bound end nothing else varies, and it is
+  // IPv4, inside outer headers of IPv6 where it is the source; min <= max < 2^width; an
   // enumeration has at most Permutation::kMaxSize combinations. Generated tuples: something is
   // enumerated, and first + count is not more than its combinations. Those of a table: no
   // address and no port varies or is copied to, the table is of the layout's IP version, and count
@@ -89,6 +90,17 @@ class FrameWriter {
     uint32_t to_shift;
     uint64_t mask;
   };
+  // An end of which each frame has a random B4's.
+  struct Bound {
+    const net::BindingTable* table;
+    IndexDraw draw;
+    uint64_t port_key;
+    bool spoofed;
+    Target address;
+    Target port;
+    uint32_t outer_windows[2];  // of the source, in two
+    uint32_t offset;            // bits of a port before its PSID
+  };
   // Where a bit of a field is, and how many more bits there are from it on in its tile.
   struct Place {
     uint32_t tile;
@@ -112,6 +124,9 @@ class FrameWriter {
   uint32_t offset_of(uint32_t tile, int ip_version) const;
   void add(const Variation& variation, int ip_version);
   void add(const Copy& copy, int ip_version);
+  void add(const BoundEnd& end, uint64_t seed, uint8_t stream);
+  Target whole(Field field, uint32_t bit, uint32_t width);
+  void choose(const Bound& bound, const Lanes& sequences, Burst& burst) const noexcept;
   static Place place_of(Field field, uint32_t bit, int ip_version);
   void varies(uint32_t window, int ip_version);
   uint32_t window_at(uint32_t tile, int ip_version);
@@ -144,6 +159,7 @@ class FrameWriter {
   std::vector<Window> windows_;
   std::vector<Varying> varying_;
   std::vector<Copied> copied_;
+  std::vector<Bound> bound_;
   std::vector<uint64_t> draw_keys_;
   std::vector<lanes::RandomWindow> random_windows_;
   uint64_t combinations_;

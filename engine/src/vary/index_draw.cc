@@ -5,12 +5,6 @@
 #include "vary/draw.h"
 
 namespace dutperf::vary {
-namespace {
-
-// Beside the groups of the fields and of the enumeration (see frame_writer.cc).
-uint64_t group_of(IndexSource source) { return UINT32_MAX - 1 - static_cast<uint64_t>(source); }
-
-}  // namespace
 
 IndexDraw::IndexDraw(IndexOrder order, uint64_t count, IndexSource source, uint64_t seed,
                      uint64_t stream)

@@ -21,8 +21,21 @@ enum class IndexOrder : uint8_t {
 };
 
 // Two streams' draws have nothing to do with each other, nor have those of the generating and the
-// reading one, whatever their numbers.
-enum class IndexSource : uint8_t { kGenerated, kLearned, kGiven };
+// reading one, whatever their numbers; nor those of the ends that a binding table has.
+enum class IndexSource : uint8_t {
+  kGenerated,
+  kLearned,
+  kGiven,
+  kBoundSource,
+  kBoundDestination,
+  kBoundSourcePort,
+  kBoundDestinationPort,
+};
+
+// Beside the groups of the fields and of the enumeration (see frame_writer.cc).
+constexpr uint64_t group_of(IndexSource source) {
+  return UINT32_MAX - 1 - static_cast<uint64_t>(source);
+}
 
 class IndexDraw {
  public:

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "net/binding_table.h"
 #include "net/headers.h"
 
 namespace dutperf::vary {
@@ -53,6 +54,17 @@ struct Copy {
   bool operator==(const Copy&) const = default;
 };
 
+// An end that is, in each frame, a B4 of a table (RFC 7596): each of those that have ports to send
+// from is as likely as any other one, and so is each port of its set. The frame has its IPv4
+// address and the port; of the source the outer header has the B4's own address.
+struct BoundEnd {
+  const net::BindingTable* table = nullptr;  // outlives the trial
+  bool is_source = true;
+  bool spoofed = false;  // the outer header has another B4's
+
+  bool operator==(const BoundEnd&) const = default;
+};
+
 // All that varies in a stream. In an enumeration the first variation changes fastest; the order of
 // significance is destination IP > source IP > destination port > source port (methodology of
 // stateful tests, RFC 9693 4.4), so callers list the source port first.
@@ -61,6 +73,7 @@ struct Variations {
   Order order = Order::kRandom;
   uint64_t seed = 1;
   std::vector<Copy> copies;  // none of what another one writes
+  std::vector<BoundEnd> bound;
 
   // Whether the frames are numbered by an enumeration.
   bool enumerates() const;

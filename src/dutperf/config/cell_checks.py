@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 
+from dutperf.config.encapsulation import BindingFile
 from dutperf.config.flows import directions, ends, flows, senders, side_versions
 from dutperf.config.testbed import Testbed
 from dutperf.errors import InputError
@@ -221,6 +222,8 @@ def check_tunnels(testbed: Testbed, cell: Cell) -> None:
         key = f"{name}.{'encapsulation' if own else 'translation'}"
         if side.edge_rule:
             _check_customers(cell, name, f"{key}.{own.edge_key if own else 'map'}")
+        if isinstance(side.edge_rule, BindingFile):
+            _check_table(testbed, cell, name, side.edge_rule)
         if side.translation and not _is_translated(cell, name):
             raise KeyedError(
                 ("ip",),
@@ -271,9 +274,28 @@ def _check_spoofed(testbed: Testbed, cell: Cell) -> None:
                 f"{name} side, and testbed {testbed.name} has none there",
                 f"give the testbed {name}.encapsulation.map or {name}.translation.map, "
                 "with more ea_bits than the IPv4 suffix has, or "
-                f"{name}.encapsulation.binding_table with a psid_length, or "
+                f"{name}.encapsulation.binding_table with a psid_length or several "
+                "B4s, or "
                 f"{name}.encapsulation.sixrd",
             )
+
+
+def _check_table(testbed: Testbed, cell: Cell, name: Side, rule: BindingFile) -> None:
+    """Read it, and see whether ends that are drawn from it will do."""
+    ipv4 = testbed.sides[name].ip(4)
+    if ipv4 and not rule.table().holds(ipv4.address):
+        raise InputError(
+            f"testbed {testbed.name}: {name}.ipv4.address must be of the binding table "
+            f"{rule.file}, and no entry has {ipv4.address}",
+            "give an address of the table",
+        )
+    if cell.spec.tcp or cell.spec.dns:
+        raise KeyedError(
+            ("procedure",),
+            f"does not go with {name}.encapsulation.binding_table.file of testbed "
+            f"{testbed.name}: each of its frames has the ends of any entry",
+            "measure with UDP frames, or give the table as a rule",
+        )
 
 
 def _check_customers(cell: Cell, side: Side, key: str) -> None:

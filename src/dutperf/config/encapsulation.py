@@ -6,10 +6,20 @@ import ipaddress
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Discriminator,
+    Field,
+    Tag,
+    model_validator,
+)
 
+from dutperf.config.bindings import Bindings, absolute, read_bindings
+from dutperf.errors import InputError
 from dutperf.model.fields import (
     KeyedError,
     NumberAsText,
@@ -88,10 +98,6 @@ class EdgeRule(Strict, ABC):
     inner_version: ClassVar[IpVersion] = 4
     """Of their packets; of MAP-T on the other side of the relay."""
 
-    ipv4_prefix: Annotated[str, AfterValidator(_ipv4_network)] = Field(
-        description="the rule's, like 192.0.2.0/24; the side's ipv4.address is in it"
-    )
-
     @property
     @abstractmethod
     def common_bits(self) -> int:
@@ -117,15 +123,6 @@ class EdgeRule(Strict, ABC):
 
     @abstractmethod
     def _embedded(self, *, translated: bool) -> Iterator[_Embedded]: ...
-
-    @property
-    def _ipv4(self) -> ipaddress.IPv4Network:
-        return ipaddress.IPv4Network(self.ipv4_prefix)
-
-    @property
-    def suffix_bits(self) -> int:
-        """Of an IPv4 address, what differs between those of the rule."""
-        return 32 - self._ipv4.prefixlen
 
     def holds(self, own: str) -> bool:
         """Whether a CE may send from that address."""
@@ -162,7 +159,24 @@ class EdgeRule(Strict, ABC):
             )
 
 
-class SharingRule(EdgeRule):
+class PrefixRule(EdgeRule, ABC):
+    """Of edges whose IPv4 addresses are those of a prefix."""
+
+    ipv4_prefix: Annotated[str, AfterValidator(_ipv4_network)] = Field(
+        description="the rule's, like 192.0.2.0/24; the side's ipv4.address is in it"
+    )
+
+    @property
+    def _ipv4(self) -> ipaddress.IPv4Network:
+        return ipaddress.IPv4Network(self.ipv4_prefix)
+
+    @property
+    def suffix_bits(self) -> int:
+        """Of an IPv4 address, what differs between those of the rule."""
+        return 32 - self._ipv4.prefixlen
+
+
+class SharingRule(PrefixRule):
     """IPv4 addresses, who shares each by port, and their IPv6 addresses (RFC 7597)."""
 
     psid_offset: Annotated[int, Field(ge=0, le=15)] = Field(
@@ -391,7 +405,76 @@ class BindingRule(SharingRule):
         return ((self.common_bits, self.common_bits + self.suffix_bits),)
 
 
-class SixRdDomain(EdgeRule):
+class BindingFile(EdgeRule):
+    """The binding table of an lwAFTR in a file, any mapping (RFC 7596).
+
+    The file is read before the first frame, and not to look at a model: results have
+    its path and digest, and may be where it is not.
+    """
+
+    file: Annotated[str, Field(min_length=1)] = Field(
+        description="CSV with the columns ipv4, psid_length, psid, b4 and, unless it "
+        "is 0, psid_offset; relative to the file that names it"
+    )
+    sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = Field(
+        default=None,
+        description="the file's; another one is refused. Results have it",
+    )
+
+    def table(self) -> Bindings:
+        """What the file holds.
+
+        Raises:
+            InputError: it is no binding table, or another one than before.
+        """
+        found = read_bindings(Path(self.file))
+        if self.sha256 not in (None, found.digest):
+            raise InputError(
+                f"{self.file}: is another table than before: its SHA-256 is "
+                f"{found.digest}, not {self.sha256}",
+                "give the table that it was, or leave out sha256 for another one",
+            )
+        return found
+
+    def located(self, folder: Path) -> Self:
+        """With the whole path, where it is relative to ``folder``, and the digest.
+
+        Raises:
+            InputError: see ``table``.
+        """
+        found = self.model_copy(update={"file": absolute(self.file, folder)})
+        return found.model_copy(update={"sha256": found.table().digest})
+
+    @property
+    def common_bits(self) -> int:
+        """The table says all of them."""
+        return 0
+
+    @property
+    def own_prefix(self) -> str:
+        """The table says which: see ``Bindings.holds``."""
+        return "0.0.0.0/0"
+
+    @property
+    def can_be_spoofed(self) -> bool:
+        """Whether two B4s are in the table."""
+        return self.table().can_be_spoofed
+
+    def edge_of(self, own: str) -> str:
+        """Any: each frame has the address of its entry."""
+        del own
+        return "::"
+
+    def customers(self, base: str) -> AddressSet:
+        """One of them: each frame has the address of its entry."""
+        return AddressSet(base)
+
+    def _embedded(self, *, translated: bool) -> Iterator[_Embedded]:
+        del translated
+        yield from ()
+
+
+class SixRdDomain(PrefixRule):
     """A 6rd domain, all of whose CEs the tester is (RFC 5969 4)."""
 
     inner_version: ClassVar[IpVersion] = 6
@@ -573,6 +656,19 @@ class SideSegments(Strict):
         return self
 
 
+def _table_kind(value: Any) -> str:  # noqa: ANN401 - raw YAML
+    in_file = isinstance(value, BindingFile) or (
+        isinstance(value, dict) and "file" in value
+    )
+    return "file" if in_file else "first_b4"
+
+
+_BindingTable = Annotated[
+    Annotated[BindingRule, Tag("first_b4")] | Annotated[BindingFile, Tag("file")],
+    Discriminator(_table_kind),
+]
+
+
 def _listed(value: Any) -> Any:  # noqa: ANN401 - raw YAML
     return {"segments": value} if isinstance(value, list) else value
 
@@ -620,10 +716,10 @@ class SideEncapsulation(Strict):
         description="the tester is all customer edges of a MAP-E rule (RFC 7597) on "
         "this side: addresses and ports vary together, and the outer address follows",
     )
-    binding_table: BindingRule | None = Field(
+    binding_table: _BindingTable | None = Field(
         default=None,
         description="the tester is all B4s of an lwAFTR's binding table (RFC 7596) on "
-        "this side, as with map",
+        "this side, as with map: numbered, or as a file has them",
     )
     sixrd: SixRdDomain | None = Field(
         default=None,

@@ -228,7 +228,8 @@ def load_testbed(path: Path) -> Testbed:
     Raises:
         InputError: names file, line and key of everything wrong (at most ten).
     """
-    return validate(Testbed, _of_kind("testbed", path))
+    testbed = validate(Testbed, _of_kind("testbed", path))
+    return testbed.with_tables(path.parent)
 
 
 def load_campaign(path: Path, *, stored: bool = False) -> Campaign:
@@ -259,7 +260,7 @@ def load_campaign(path: Path, *, stored: bool = False) -> Campaign:
     testbeds = [
         _named_testbed(document, path.parent, given, number)
         if isinstance(given, str)
-        else given
+        else (given if stored else given.with_tables(path.parent))
         for number, given in enumerate(campaign.testbed)
     ]
     return campaign.model_copy(update={"testbed": testbeds})

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from dutperf.config.encapsulation import BindingFile
 from dutperf.config.side import (
     InterfacePort,
     MemifPort,
@@ -411,6 +413,21 @@ class Testbed(Strict):
         return self.model_copy(
             update={"left": self.left.at(left), "right": self.right.at(right)}
         )
+
+    def with_tables(self, folder: Path) -> Testbed:
+        """With the binding tables that are files found, relative to ``folder``.
+
+        Raises:
+            InputError: one cannot be read; names file and line.
+        """
+        found: dict[str, SideConfig] = {}
+        for name, side in self.sides.items():
+            own = side.encapsulation
+            if own and isinstance(own.binding_table, BindingFile):
+                table = own.binding_table.located(folder)
+                own = own.model_copy(update={"binding_table": table})
+                found[name] = side.model_copy(update={"encapsulation": own})
+        return self.model_copy(update=found)
 
     @property
     def stored(self) -> Testbed:

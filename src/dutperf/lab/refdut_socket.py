@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from dutperf.config.encapsulation import BindingFile
 from dutperf.errors import InputError, SetupError
 from dutperf.lab.asking import ask
 from dutperf.plain_files import read_plain
@@ -373,7 +374,7 @@ class KnownAnswer:
             InputError: the behaviour is not one; the device goes on as before.
             SetupError: the device does not answer.
         """
-        self._ask({"do": "configure", "behaviour": behaviour})
+        self._ask({"do": "configure", "behaviour": with_tables(behaviour)})
         note_queue(self.path, behaviour)
 
     def report(self, trial_id: int | None = None) -> Report:
@@ -417,6 +418,24 @@ class KnownAnswer:
             f"the known-answer device at {self.path} does not answer: {reason}",
             "is it up? dutperf lab up known-answer",
         )
+
+
+def with_tables(behaviour: Behaviour) -> dict[str, Any]:
+    """As the program takes it: with the rows of binding tables that are files.
+
+    Raises:
+        InputError: a table cannot be read; names file and line.
+    """
+    told = dict(behaviour)
+    tables = told.get("binding_table")
+    if isinstance(tables, dict):
+        told["binding_table"] = {
+            side: {"bindings": BindingFile(**table).table().encoded}
+            if isinstance(table, dict) and set(table) == {"file"}
+            else table
+            for side, table in tables.items()
+        }
+    return told
 
 
 def read_behaviour(path: Path) -> dict[str, Any]:

@@ -31,6 +31,8 @@ MAX_PAIRS = 4
 """Ports on a side, as many on both (RFC 2544 16)."""
 MAX_SHARES = 32
 """Of a direction's work."""
+MAX_BINDINGS = 2**20
+"""Rows of a binding table."""
 PortNumber = Annotated[int, Field(ge=0, lt=MAX_PAIRS)]
 """Of several ports on a side; 0: the first, or the only one."""
 DirectionName = Literal["forward", "reverse"]

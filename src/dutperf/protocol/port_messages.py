@@ -114,6 +114,13 @@ class PortSpec(NamedPort):
         description="frames for which the queue behind the port has no room: wait, "
         "or are lost there",
     )
+    bindings: str | None = Field(
+        default=None,
+        description="the binding table whose B4s are behind the port (RFC 7596), of a "
+        "side's first: rows in base64, each of 24 bytes: IPv6 address, IPv4 address, "
+        "PSID (16 bits), its length, its offset (8 bits each); a port of an address is "
+        "of one row, and all have one offset",
+    )
     tap: Tap | None = Field(default=None, description="null: no slow path")
 
     @model_validator(mode="after")

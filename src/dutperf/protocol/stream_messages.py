@@ -170,6 +170,17 @@ class StreamRequest(MayHaveSeveralPorts):
         description="after all that varies; none of bits that vary or that another "
         "one reads or writes",
     )
+    src_binding: Literal["own", "another"] | None = Field(
+        default=None,
+        description="each frame is from a random B4 of the sending port's bindings: "
+        "its IPv4 address, a port of its set, its outer address, or another one's. "
+        "IPv4 in IPv6 alone; nothing else of that end varies",
+    )
+    dst_binding: bool = Field(
+        default=False,
+        description="each frame is for a random B4 of the receiving port's bindings; "
+        "one that arrives in another's tunnel is misdirected; no received_end",
+    )
     received_end: ReceivedEnd | None = Field(
         default=None,
         description="where what addresses and ports say of each other must hold for "

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from dutperf.busy import owned, owned_cpus
 from dutperf.config.cell_checks import tells_routes, told_from
+from dutperf.config.encapsulation import BindingFile
 from dutperf.config.flows import own_hosts, side_versions, tunnel_ends
 from dutperf.config.side import (
     InterfacePort,
@@ -378,6 +379,7 @@ def _has_auto(testbed: Testbed) -> bool:
 
 def _port_spec(testbed: Testbed, port: TesterPort, auto_driver: Driver) -> PortSpec:
     side = testbed.sides[port.side]
+    rule = side.edge_rule
     last = alternately(port.side, port.number)
     return PortSpec(
         name=port.side,
@@ -386,6 +388,9 @@ def _port_spec(testbed: Testbed, port: TesterPort, auto_driver: Driver) -> PortS
         vlan=side.vlan,
         mpls=side.mpls,
         encapsulation=side.tunnel,
+        bindings=rule.table().encoded
+        if isinstance(rule, BindingFile) and not port.number
+        else None,
         **_device(port.config.port, auto_driver, f"02:00:00:00:00:{last:02x}"),
     )
 

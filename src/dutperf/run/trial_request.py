@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
-from dutperf.config.encapsulation import SharingRule
+from dutperf.config.encapsulation import BindingFile, SharingRule
 from dutperf.config.flows import Flow, directions, ends, tunnel_ends
 from dutperf.config.paths import path_flows, port_paths
 from dutperf.config.side import SideConfig, alternately
@@ -264,6 +264,8 @@ def _stream(
         copies=[]
         if _is_spoofed(traffic, flow)
         else list(_copies(side, flow.source, _differing(cell, flow, vary))),
+        src_binding=_source_binding(testbed, traffic, flow),
+        dst_binding=_is_bound(testbed, flow.receiver),
         received_end=_received_end(testbed, flow),
         tuples=_captured(traffic.pcap, flow) if traffic.pcap else None,
     )
@@ -290,6 +292,19 @@ def _captured(capture: Capture, flow: Flow) -> Tuples:
         ],
         sequence=[numbers[each] for each in frames],
     )
+
+
+def _is_bound(testbed: Testbed, side: Side) -> bool:
+    """Whether it is the B4s of a table that is a file."""
+    return isinstance(testbed.sides[side].edge_rule, BindingFile)
+
+
+def _source_binding(
+    testbed: Testbed, traffic: Traffic, flow: Flow
+) -> Literal["own", "another"] | None:
+    if not _is_bound(testbed, flow.sender):
+        return None
+    return "another" if _is_spoofed(traffic, flow) else "own"
 
 
 def _is_spoofed(traffic: Traffic, flow: Flow) -> bool:
@@ -343,7 +358,7 @@ def _received_end(testbed: Testbed, flow: Flow) -> ReceivedEnd | None:
     which of them a device sends to is its own to choose.
     """
     side = testbed.sides[flow.receiver]
-    if side.edge_rule is None or side.edge is None:
+    if side.edge_rule is None or side.edge is None or _is_bound(testbed, flow.receiver):
         return None
     translated = side.translation is not None
     follows = list(side.edge_rule.follows(translated=translated))
@@ -419,7 +434,7 @@ def _ports(
     for name, side, port in ends:
         rule = testbed.sides[side].edge_rule
         own = port.variation(name)
-        if name == fixed:
+        if name == fixed or isinstance(rule, BindingFile):
             continue
         if isinstance(rule, SharingRule):
             yield from rule.ports(name)

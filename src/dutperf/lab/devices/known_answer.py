@@ -40,6 +40,7 @@ from typing import Any, ClassVar
 from dutperf.config.campaign import IN_FLIGHT_FRAMES
 from dutperf.config.encapsulation import (
     EDGE_KEYS,
+    BindingFile,
     BindingRule,
     EdgeRule,
     MapRule,
@@ -77,12 +78,14 @@ from dutperf.lab.refdut_socket import (
     control_socket,
     note_queue,
     queue_told,
+    with_tables,
 )
 from dutperf.lab.state import StateFile
 from dutperf.programs import find_engine
 from dutperf.protocol.base import Encapsulation, Side, VlanTag
 
 PROGRAM = "dutperf-refdut"
+_TABLE = "binding_table"
 RING_FRAMES = 4096
 """Of a port in shared memory, on the device's side as on ours: engine/src/dpdk."""
 
@@ -108,6 +111,10 @@ class KnownAnswerDevice(ProgramDevice):
             rules = {
                 key: told[key][name] for key in EDGE_KEYS if name in told.get(key, {})
             }
+            if "file" in rules.get(_TABLE, {}):
+                rules[_TABLE] = BindingFile.model_validate(rules[_TABLE]).located(
+                    Path.cwd()
+                )
             update["encapsulation"] = SideEncapsulation.at_other_end(devices, rules)
         return side.model_copy(update=update)
 
@@ -120,7 +127,7 @@ class KnownAnswerDevice(ProgramDevice):
         """
         done = subprocess.run(
             [str(check_program()), "--check"],
-            input=json.dumps(behaviour),
+            input=json.dumps(with_tables(behaviour)),
             capture_output=True,
             text=True,
             check=False,
@@ -151,7 +158,7 @@ class KnownAnswerDevice(ProgramDevice):
         directory = programs.directory
         config = directory / "behaviour.json"
         told = {"routing": _routing(self), **self.behaviour}
-        config.write_text(json.dumps(told), "utf-8")
+        config.write_text(json.dumps(with_tables(told)), "utf-8")
         log = log_of(directory)
         log.unlink(missing_ok=True)
         control = control_socket(directory)
