@@ -119,14 +119,15 @@ def _behaviour(own: Sequence[Json]) -> tuple[Repeat, list[Json]]:
     for trial in own[-2:]:
         (stream,) = trial["result"]["directions"][0]["streams"]
         let_in.append(stream["received"] / stream["sent"])
+    whole = let_in in ([0, 0], [1, 0], [1, 1])
     told: list[bool | None] = [
         kinds == {0} if kinds != {0} or len({r[0] for _, _, r in seen}) > 1 else None,
         len(hosts) == len({host for host, _ in hosts}) if len(pool) > 1 else None,
         all(len(insides) == 1 for insides in owners.values()),
         all((a < 1024) == (b < 1024) for a, b in pairs),
         all((a - b) % 2 == 0 for a, b in pairs),
-        let_in != [0, 0],
-        len(kinds) == 1,
+        let_in != [0, 0] if whole else None,
+        len(kinds) == 1 if whole or len(kinds) > 1 else None,
     ]
     known = [one for one in told if one is not None]
     words = {True: "met", False: "not met", None: "cannot tell"}

@@ -11,7 +11,13 @@ from gateways import SimulatedHooks, nat44
 from planning import Recording, cell
 
 from dutperf.procedures.max_rate import MaxRate
-from dutperf.procedures.stateful.nat_behaviour import measure_nat_behaviour
+from dutperf.procedures.stateful.nat_behaviour import (
+    End,
+    LetIn,
+    Mapped,
+    judged,
+    measure_nat_behaviour,
+)
 from dutperf.protocol.stream_parts import LearnedTuple
 from dutperf.results import CellResult
 from dutperf.simulation.fake_engine import FakeEngine, SimulatedNat, perfect
@@ -135,6 +141,17 @@ def test_who_is_let_in_is_told(
 ) -> None:
     told = next(b for b in measured(good, lets_in).behaviour if b.section == "REQ-8")
     assert (told.verdict, told.found.partition(";")[0]) == (verdict, kind)
+
+
+@pytest.mark.parametrize("lost", [1, 255])
+def test_what_is_lost_on_the_way_is_no_filtering(lost: int) -> None:
+    mapped = [
+        Mapped(End("10.0.0.2", 9), End("198.19.0.1", 9), End(f"198.19.0.{n}", 80))
+        for n in (2, 3)
+    ]
+    told = judged(mapped, LetIn(256, 256 - lost), LetIn(256, 0))
+    found = {b.section: b.verdict for b in told}
+    assert (found["REQ-8"], found["REQ-11"]) == ("cannot tell", "cannot tell")
 
 
 def test_a_nat_that_draws_ports_keeps_nothing_and_mixes_hosts() -> None:
