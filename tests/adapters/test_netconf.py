@@ -27,6 +27,10 @@ from dutperf.adapters.netconf.operations import Server
 from dutperf.adapters.netconf.traffic import Generator, with_state
 from dutperf.api import InputError, Tester
 from dutperf.api.frames import FrameTemplate, Load
+from dutperf.engine.client import ProgressCallback
+from dutperf.protocol.result_messages import TrialResult
+from dutperf.protocol.trial_messages import TrialProgress, TrialRequest
+from dutperf.simulation.fake_engine import FakeEngine
 
 FPS = 120_000
 IF = "urn:ietf:params:xml:ns:yang:ietf-interfaces"
@@ -90,7 +94,31 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def port(folder: Path) -> Iterator[int]:
+def _active() -> Iterator[None]:
+    """What is simulated takes no time: a trial of a day lasts until it is stopped."""
+    measure = FakeEngine.measure
+
+    def held(
+        engine: FakeEngine, trial: TrialRequest, *told: ProgressCallback
+    ) -> TrialResult:
+        def until_stopped(progress: TrialProgress) -> None:
+            for on_progress in told:
+                on_progress(progress)
+            looks = 3000 if trial.duration_ns > 3600 * 10**9 else 0
+            for _ in range(looks):
+                if engine._stopped:
+                    break
+                time.sleep(0.01)
+
+        return measure(engine, trial, until_stopped)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FakeEngine, "measure", held)
+        yield
+
+
+@pytest.fixture(scope="module")
+def port(folder: Path, _active: None) -> Iterator[int]:
     told: list[str] = []
     loops: list[asyncio.AbstractEventLoop] = []
 
