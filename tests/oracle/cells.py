@@ -313,10 +313,11 @@ def _point(settings: Json, load_fps: int, asked: Sequence[Asked]) -> Json:
     counted = [t[-1].trial if t[-1].kind != "invalid" else None for t in tried]
     values = _losses(counted)
     known = [value for value in values if value is not None]
-    names = [d["name"] for d in accounting.directions(asked[0].trial)]
     valid = [trial for trial in counted if trial is not None]
+    # Of one that was measured: phase 1, which may be tried again, has one direction.
+    names = [d["name"] for d in accounting.directions(valid[0])] if valid else []
     told = []
-    for name in names if valid and len(names) > 1 else []:
+    for name in names if len(names) > 1 else []:
         of = _losses(counted, name)
         shown = [loss for loss in of if loss is not None]
         told.append(
