@@ -110,7 +110,8 @@ def test_a_netconf_analyzer_counts_what_the_device_let_through() -> None:
     stats = counts["testframe-stats"]
     assert stats["sequence-errors"] in ("699", "700")  # the last one may be missing
     assert stats["latency"]["samples"] == "700"
-    assert sides.why_unknown() == ""
+    why = sides.why_unknown()
+    assert not why or why.startswith("other programs used the device's CPU")
 
 
 def interfaces(**sides: dict[str, object]) -> dict[str, object]:
