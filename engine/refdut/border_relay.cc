@@ -57,6 +57,8 @@ const char* EdgeRule::fault() const {
   return "";
 }
 
+BorderRelay::~BorderRelay() = default;
+
 BorderRelay::BorderRelay(const EdgeRule& rule)
     : common_(load128(rule.ipv6.bytes.data())),
       ipv4_(load32(rule.ipv4.bytes.data())),

@@ -52,6 +52,7 @@ class BorderRelay {
  public:
   // REQUIRES: no fault.
   explicit BorderRelay(const EdgeRule& rule);
+  ~BorderRelay();  // not inline: in an optional GCC 14 warns of the table of a relay never made
 
   // The customer edge that has this address and port; none of the rule's.
   std::optional<net::IpAddress> edge_of(uint32_t ipv4, uint16_t port) const;
