@@ -16,7 +16,8 @@ def figures(result: CellResult) -> object:
     repeats = [r.model_dump(exclude={"trials"}) for r in result.repeats]
     points = [(p.load_fps, p.loss_percent) for p in result.points]
     told = (result.median, result.verdict, result.bound, result.reasons)
-    return told, repeats, points, result.measures, result.eviction
+    beside = (result.measures, result.eviction, result.behaviour)
+    return told, repeats, points, beside
 
 
 @pytest.mark.parametrize("name", CASES)
