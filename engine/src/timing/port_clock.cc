@@ -9,15 +9,15 @@ PortClock::PortClock(Read read, const ClockReading& earlier, const TscClock& clo
       period_tsc_(clock.to_tsc(kPeriodNs)),
       pause_tsc_(clock.to_tsc(kFirstNs)),
       base_(earlier),
-      anchor_(best_reading()) {
+      anchor_(best_reading(read_)) {
   worst_tsc_ = (earlier.window_tsc() + anchor_.window_tsc()) / 2;
   fit(base_);
 }
 
-ClockReading PortClock::best_reading() const {
-  ClockReading best = read_();
+ClockReading PortClock::best_reading(const Read& read) {
+  ClockReading best = read();
   for (int i = 1; i < kTries; ++i) {
-    const ClockReading next = read_();
+    const ClockReading next = read();
     if (next.window_tsc() < best.window_tsc()) best = next;
   }
   return best;
@@ -35,7 +35,7 @@ void PortClock::fit(const ClockReading& earlier) {
 
 // The rate is that of half a period or more: the shorter, the more a slow reading would tilt it.
 [[gnu::cold, gnu::noinline]] void PortClock::read_again() {
-  const ClockReading next = best_reading();
+  const ClockReading next = best_reading(read_);
   const auto off = static_cast<int64_t>(to_tsc(next.ticks) - next.middle_tsc());
   const uint64_t off_tsc = static_cast<uint64_t>(off < 0 ? -off : off) + next.window_tsc() / 2;
   worst_tsc_ = std::max(worst_tsc_, off_tsc);

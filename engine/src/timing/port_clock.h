@@ -35,6 +35,9 @@ class PortClock {
   static constexpr uint64_t kUnknownTsc = 1ULL << 62;
   static constexpr int kTries = 3;  // the fastest of them counts
 
+  // A preemption within a reading makes all of it the clock's doubt.
+  static ClockReading best_reading(const Read& read);
+
   // `earlier`: half a period ago or more; the longer, the better is the rate known.
   PortClock(Read read, const ClockReading& earlier, const TscClock& clock);
 
@@ -60,7 +63,6 @@ class PortClock {
 
  private:
   void read_again();
-  ClockReading best_reading() const;
   // The line through `earlier` and the anchor.
   void fit(const ClockReading& earlier);
 
