@@ -403,6 +403,8 @@ class _CapacitySearch:
             return None, "collapsed"
         if any(test.rate_per_s <= least for test in failed):
             return None, "full" if _is_full(failed) else "too_slow"
+        if least > 1 and _is_full(failed, fewest=30):
+            return None, "full"
         end = ended(asked)
         no_use = bool(tests) and _tells_for_good(tests[-1].last)
         if not tests or no_use or not is_closed(end, self._settings["resolution"]):
@@ -433,18 +435,24 @@ class _CapacitySearch:
         return self.held is None or kinds[-1:] == ["pass"]
 
 
-def _is_full(failed: Sequence[_Test]) -> bool:
-    """Whether as many were missing at rates that differ by half or more."""
+def _is_full(failed: Sequence[_Test], fewest: int = 1) -> bool:
+    """Whether as many were missing at the lowest rate and the next, half as high again.
+
+    And as many held: too slow a device holds more of them at the lower one. At each
+    rate the ``fewest`` or more.
+    """
     missing = {
         test.rate_per_s: loss
         for test in failed
         if accounting.codes(test.last) <= accounting.LOSSES
         and (loss := records.loss_percent(test.last) / 100)
     }
-    if not missing or max(missing) < 1.5 * min(missing):
+    above = [rate for rate in missing if rate >= 1.5 * min(missing)]
+    if not above or min(missing.values()) * failed[0].connections < fewest:
         return False
-    shares = missing.values()
-    return max(shares) - min(shares) <= 0.01 * max(shares)
+    low, high = missing[min(missing)], missing[min(above)]
+    more_held = (1 - low) / (1 - high) if high < 1 else math.inf
+    return low < 1 and more_held <= 1.1 and abs(low - high) <= 0.01 * max(low, high)
 
 
 def _collapsed(last: Json) -> bool:

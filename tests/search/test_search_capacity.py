@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import random
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import pytest
 
-from dutperf.search import Outcome, Resolution
+from dutperf.search import Outcome, Resolution, binary
 from dutperf.search.binary import (
     CapacityResult,
     CapacityStep,
@@ -35,8 +37,40 @@ class Gateway:
     def establish(self, connections: int, rate_per_s: int) -> Outcome:
         self.tests.append((connections, rate_per_s))
         slower = 1 + self.slower_per_million * connections / 1e6
-        can = connections <= self.size and rate_per_s <= self.rate_per_s / slower
-        return PASS if can else FAIL
+        in_time = min(1, self.rate_per_s / slower / rate_per_s)
+        held = min(self.size, int(connections * in_time))
+        if held == connections:
+            return PASS
+        return Outcome("fail", loss_ratio=1 - held / connections)
+
+
+class Uneven(Gateway):
+    """One of its CPUs is slow and has a queue; some connections are lost by accident.
+
+    The same test loses the same ones, so two searches can be compared.
+    """
+
+    def __init__(self, seed: int, accidents: float) -> None:
+        of = random.Random(seed)  # noqa: S311
+        super().__init__(of.randrange(2000, 200_000), int(10 ** of.uniform(3, 5)))
+        self.share = of.choice([1, 0.3, 0.05])
+        self.queue = of.choice([0, 256, 5000])
+        self.always = of.choice([0, 0, 1e-3, 0.05])  # lost at any rate
+        self.accidents = accidents
+
+    def establish(self, connections: int, rate_per_s: int) -> Outcome:
+        self.tests.append((connections, rate_per_s))
+        slow = connections * self.share
+        in_time = min(1, self.rate_per_s / (rate_per_s * self.share))
+        held = connections - slow + min(slow, slow * in_time + self.queue)
+        if connections > self.size // 2:
+            held -= self.always * connections
+        of = random.Random(connections * 1_000_003 + rate_per_s)  # noqa: S311
+        held -= sum(of.random() < 0.1 for _ in range(round(self.accidents * 10)))
+        held = max(0, min(self.size, int(held)))
+        if held == connections:
+            return PASS
+        return Outcome("fail", loss_ratio=1 - held / connections)
 
 
 def search(
@@ -117,9 +151,9 @@ def test_each_number_tells_its_rate_and_what_it_had_to_reach() -> None:
     assert found.steps == [
         CapacityStep("first", 1000, 1000, 1, "held", 1),
         CapacityStep("doubling", 2000, 1000, 100, "held", 1),
-        CapacityStep("doubling", 4000, None, 100, "too_slow", 5),
+        CapacityStep("doubling", 4000, None, 100, "full", 2),
         CapacityStep("bisection", 3000, 1000, 500, "held", 1),
-        CapacityStep("bisection", 3500, None, 500, "too_slow", 2),
+        CapacityStep("bisection", 3500, None, 500, "full", 2),
     ]
     assert (found.connections, found.beyond, found.rate_per_s) == (3000, 3500, 1000)
 
@@ -174,6 +208,20 @@ def test_what_is_missing_alike_at_any_rate_has_no_room(
         gamma=Fraction(1, 2),
     )
     assert [step.held for step in result.steps] == ["held", held]
+
+
+@pytest.mark.parametrize("accidents", [0, 0.3, 3, 300])
+def test_a_number_given_up_early_would_not_have_been_held(
+    accidents: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same bounds as without that end, and never more tests."""
+    for seed in range(60):
+        early, all_the_way = Uneven(seed, accidents), Uneven(seed, accidents)
+        monkeypatch.undo()
+        found = search(early, error=early.size // 100)
+        monkeypatch.setattr(binary, "_NO_ACCIDENT", math.inf)
+        assert found == search(all_the_way, error=early.size // 100), seed
+        assert len(early.tests) <= len(all_the_way.tests)
 
 
 def test_a_rate_that_passed_below_the_least_one_is_too_slow() -> None:

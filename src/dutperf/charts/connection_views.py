@@ -19,7 +19,7 @@ from dutperf.results.details import (
 
 _LOOKS = {
     "held": ("held", "circle", "var(--pass)"),
-    "full": ("full: as many are missing at any rate", "x", "var(--fail)"),
+    "full": ("full: as many are missing at a lower rate", "x", "var(--fail)"),
     "too_slow": ("not held at this rate or more", "x", "var(--fail)"),
     "collapsed": ("the device collapsed", "star-triangle-down", "var(--fail)"),
     "unstable": ("tests stayed invalid", "diamond-open", "var(--invalid)"),

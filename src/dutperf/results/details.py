@@ -24,7 +24,7 @@ class CapacityStep(Stored):
     )
     least_per_s: int = Field(description="the rate that it had to reach")
     held: Literal["held", "too_slow", "full", "collapsed", "unstable"] = Field(
-        description="full: not held, and as many were missing at any rate"
+        description="full: not held, and as many were missing at two rates"
     )
     tests: int = Field(description="phase 1 and validation together are one")
 

@@ -487,11 +487,11 @@ def _of_capacity(cell: Cell, spec: CapacitySearchKeys) -> CellEstimate:
     tests: list[float] = []
 
     def establish(connections: int, rate_per_s: int) -> Outcome:
-        passes = connections <= size and rate_per_s <= can_per_s
+        missing = 1 - min(1, size / connections, can_per_s / rate_per_s)
         some = stateful.with_connections(connections)
         forgotten_s = _until_forgotten_s(stateful, always=True)
         tests.append(some.lifetime_s(rate_per_s) + waits_s(cell) + forgotten_s)
-        return Outcome("pass" if passes else "fail")
+        return Outcome("fail" if missing else "pass", loss_ratio=missing)
 
     found = search_of(cell, establish, _limit_fps(cell), ignore_capacity_step)
     for number in numbers_beyond(size, stateful.connections):

@@ -222,7 +222,11 @@ class _Bounds:
 # A number of connections is held when they can be established and then all be used, at
 # some rate that is not far below the rate of fewer connections: so every decision is a
 # search for the validated maximum connection establishment rate. It ends as soon as it
-# is clear that the rate is too low, which is what a full table looks like.
+# is clear that the rate is too low, which is what a full table looks like. And as soon
+# as a table is seen to be full: the same share is missing at two rates (``_is_full``).
+# With a service of m a second, a share of a lost at any rate and n of the table's room,
+# a - m / r are missing at r: alike within 1 % at r and r / 1.5, it would take a rate
+# below r / 30 to lose none, which is below any least rate but that of the first number.
 #
 # A device that collapses holds too many connections, too. Once it works again the
 # search goes on below that number; if it does not come back, the last number that it
@@ -236,11 +240,13 @@ Raises CollapsedError when the device does not work any more.
 """
 Phase = Literal["first", "doubling", "bisection"]
 Held = Literal["held", "too_slow", "full", "collapsed", "unstable"]
-"""``full``: not held, and as many were missing at any rate: the table has no room."""
+"""``full``: not held, and as many were missing at two rates, as by a full table."""
 Ending = Literal["found", "nothing_held", "most_held", "unstable", "collapsed"]
 
 _SAME_SHARE = 0.01
+_SAME_HELD = 1.1
 _OTHER_RATE = 1.5
+_NO_ACCIDENT = 30  # so many missing by chance are never none at another rate
 _NOMINAL_S = 1.0  # how long a test takes is up to whoever establishes
 
 
@@ -362,8 +368,8 @@ def capacity_search(
     return search.result(low, high, "found")
 
 
-class _TooSlowError(Exception):
-    """A rate below the least one failed: no higher one can matter."""
+class _NotHeldError(Exception):
+    """No other rate can matter: one below the least failed, or the table is full."""
 
 
 class _Search:
@@ -402,14 +408,18 @@ class _Search:
         tests = 0
         missing: dict[int, float] = {}
 
+        def seen_full() -> bool:
+            no_accident = number * min(missing.values(), default=0) >= _NO_ACCIDENT
+            return phase != "first" and no_accident and _is_full(missing)
+
         def measure(rate_per_s: int, _duration_s: float) -> Outcome:
             nonlocal tests
             tests += 1
             outcome = self._establish(number, rate_per_s)
             if outcome.verdict == "fail" and outcome.loss_ratio:
                 missing[rate_per_s] = outcome.loss_ratio
-            if outcome.verdict == "fail" and rate_per_s <= least_per_s:
-                raise _TooSlowError
+            if outcome.verdict == "fail" and (rate_per_s <= least_per_s or seen_full()):
+                raise _NotHeldError
             return outcome
 
         rate_per_s: int | None = None
@@ -421,7 +431,7 @@ class _Search:
                 resolution=self._resolution,
                 attempts=self._attempts,
             )
-        except _TooSlowError:
+        except _NotHeldError:
             held: Held = "too_slow"
         except CollapsedError as collapsed:
             held, self._is_gone = "collapsed", collapsed.for_good
@@ -450,11 +460,16 @@ class _Search:
 
 
 def _is_full(missing: Mapping[int, float]) -> bool:
-    """Whether the same share was missing at rates that differ."""
-    if not missing or max(missing) < _OTHER_RATE * min(missing):
-        return False
-    shares = missing.values()
-    return max(shares) - min(shares) <= _SAME_SHARE * max(shares)
+    """Whether the same share was missing, and held, at the two lowest rates.
+
+    A device that is too slow holds more of them at the lower one, in proportion.
+    """
+    (lower, lost), *others = sorted(missing.items()) or [(0, 0.0)]
+    for rate_per_s, also_lost in others:
+        if rate_per_s >= _OTHER_RATE * lower:
+            alike = abs(lost - also_lost) <= _SAME_SHARE * max(lost, also_lost)
+            return alike and 1 - lost <= _SAME_HELD * (1 - also_lost) and lost < 1
+    return False
 
 
 def _held(found: SearchResult, least_per_s: int) -> Held:

@@ -160,7 +160,7 @@ def step_table(cell: Subject) -> Table:
             lambda step: count(step.least_per_s),
         ),
         (
-            Column("result", "Full: as many missing at any rate.", words=True),
+            Column("result", "Full: as many missing at a lower rate.", words=True),
             lambda step: _HELD[step.held],
         ),
         (

@@ -281,7 +281,7 @@ def step_words(step: CapacityStep) -> str:
     held = {
         "held": f"held{rate}",
         "too_slow": f"not held at {step.least_per_s:,}/s or more",
-        "full": "the table is full: as many are missing at any rate",
+        "full": "not held, as by a full table: as many are missing at a lower rate",
         "collapsed": "the device collapsed",
         "unstable": "tests stayed invalid",
     }[step.held]
