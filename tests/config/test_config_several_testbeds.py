@@ -170,6 +170,11 @@ def test_editors_accept_one_or_several(where: dict[str, Any]) -> None:
         ),
         (
             "lab: [left-lab, right-lab]",
+            "lab: [left-lab, right-lab]\ncores: al",
+            "3: cores: must be 'all', not 'al'",
+        ),
+        (
+            "lab: [left-lab, right-lab]",
             "lab: {name: left-lab, rule: 1}",
             "2: lab.rule: unknown key; did you mean rules?",
         ),

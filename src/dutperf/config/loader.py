@@ -125,9 +125,14 @@ def _nearest(model: type[BaseModel], detail: ErrorDetails) -> str:
     """What was meant where a word is not one of those that may stand there."""
     if detail["type"] != "literal_error":
         return ""
-    *above, key = (key for key in detail["loc"] if isinstance(key, str))
-    field = _models_at(model, tuple(above))[0].model_fields.get(key)
-    return _near(detail["input"], _words_in(field.annotation) if field else ())
+    *above, key = (
+        key
+        for key in detail["loc"]
+        if isinstance(key, str) and not key.startswith(_OF_UNIONS)
+    )
+    fields = [one.model_fields.get(key) for one in _models_at(model, tuple(above))[:1]]
+    words = [word for field in fields if field for word in _words_in(field.annotation)]
+    return _near(detail["input"], words)
 
 
 def _words_in(annotation: Any) -> Iterator[str]:  # noqa: ANN401 - a type
@@ -182,10 +187,15 @@ def _whole(limit: object) -> object:
     return int(limit) if isinstance(limit, float) and limit.is_integer() else limit
 
 
+_OF_UNIONS = ("literal[", "function-before[")
+"""What pydantic calls a member of a union; no key of ours begins so."""
+
+
 def _untagged(loc: Keys) -> Iterator[str | int]:
     previous = ""
     for key in loc:
-        if key not in _TAGS.get(previous, ()):
+        of_union = isinstance(key, str) and key.startswith(_OF_UNIONS)
+        if not of_union and key not in _TAGS.get(previous, ()):
             yield key
         previous = key if isinstance(key, str) else previous
 
