@@ -28,6 +28,7 @@ ProcedureName = Literal[
     "tcp-half-open",
     "idle-timeout",
     "nat-behaviour",
+    "port-limit",
     "connection-rate",
     "table-capacity",
     "teardown-rate",
@@ -43,7 +44,14 @@ Family = Literal[
     "load over time",
 ]
 Unit = Literal[
-    "fps", "percent", "frames", "ns", "queries/s", "connections/s", "connections"
+    "fps",
+    "percent",
+    "frames",
+    "ns",
+    "queries/s",
+    "connections/s",
+    "connections",
+    "ports",
 ]
 
 
@@ -372,6 +380,23 @@ _ALL = (
         ),
         limit=("RFC 4787 4", "what the device does"),
         also=("NAT type", "cone or symmetric NAT", "full cone"),
+    ),
+    Procedure(
+        name="port-limit",
+        family="connections",
+        title="Port limit",
+        finds="How many ports and sessions a NAT lets a host have (RFC 6888 REQ-4).",
+        heading="Ports that a host may have (RFC 6888 REQ-4, REQ-5)",
+        unit="ports",
+        better="higher",
+        sections={"RFC 6888": "3"},
+        metric="port_limit",
+        examples=(
+            "dutperf port-limit --lab nft-nat44",
+            "dutperf port-limit testbed.yaml --initiator-ports 2000-4047",
+        ),
+        limit=("RFC 6888 3", "how many the device gives to a host"),
+        also=("ports per subscriber", "session limit"),
     ),
     Procedure(
         name="connection-rate",

@@ -328,6 +328,7 @@ _UNITS: Mapping[str, tuple[str, float]] = {
     "queries/s": ("queries_per_second", 1),
     "connections/s": ("connections_per_second", 1),
     "connections": ("connections", 1),
+    "ports": ("ports", 1),
 }
 """Base units, and how many of ours one is."""
 

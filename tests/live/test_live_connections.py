@@ -15,6 +15,7 @@ import pytest
 from livetools import dutperf, inside, needs_engine
 
 from dutperf import lab
+from dutperf.lab.netns import DUT
 from dutperf.results import CellResult, load_journal, load_results
 
 pytestmark = [*needs_engine, pytest.mark.lab]
@@ -128,6 +129,33 @@ def test_what_a_nat_was_told_to_do_is_what_it_is_seen_to_do(
         assert told["REQ-1"].found.startswith(f"{kind} for 32 of 32 inside ends")
     kind = kinds.get(filtering, "address and port-dependent")
     assert told["REQ-8"].found.startswith(f"{kind}; ")
+    assert dutperf("verify", str(tmp_path / "results")).returncode == 0
+
+
+COUNTED = """table ip counted {
+  set hosts { type ipv4_addr; flags dynamic; }
+  chain forward {
+    type filter hook forward priority 0;
+    ct state new add @hosts { ip saddr ct count over 100 } drop;
+  }
+}"""
+
+
+def test_what_nftables_lets_a_host_have_is_found_exactly(tmp_path: Path) -> None:
+    """100 sessions of each of four hosts, which open 256 each."""
+    command = ("port-limit", "--lab", "nft-nat44", "--initiator-ports", "10000-10127")
+    try:
+        dutperf("lab", "up", "nft-nat44")
+        rules = tmp_path / "rules"
+        rules.write_text(COUNTED, "ascii")
+        inside(DUT, "nft", "-f", str(rules))
+        found = measured(tmp_path, *command)
+    finally:
+        lab.down(all_=True)
+    assert (found.verdict, found.median, found.bound) == ("pass", 100, None)
+    ports, sessions, _ = found.behaviour
+    assert (ports.verdict, sessions.verdict) == ("met", "met")
+    assert sessions.found.startswith("100 of 256, each of 4 hosts: the first sessions")
     assert dutperf("verify", str(tmp_path / "results")).returncode == 0
 
 

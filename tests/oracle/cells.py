@@ -83,6 +83,7 @@ _ON_CONNECTIONS = {
     "tcp-teardown-rate",
     "idle-timeout",
     "nat-behaviour",
+    "port-limit",
 }
 _NOTHING: Json = {
     "points": [],

@@ -59,6 +59,9 @@ def derived_connections(
             case "nat-behaviour":
                 repeat, parts["behaviour"] = _behaviour(own)
                 repeats.append(repeat)
+            case "port-limit":
+                repeat, parts["behaviour"] = _port_limit(own)
+                repeats.append(repeat)
             case "connection-rate":
                 repeats.append(_rate(tests, own, settings, limit))
             case "table-capacity" | "tcp-capacity" | "tcp-half-open":
@@ -136,6 +139,45 @@ def _behaviour(own: Sequence[Json]) -> tuple[Repeat, list[Json]]:
     nobody_asks: list[Json] = [{"verdict": None, "level": None}] * 2
     value = 100 * sum(known) / len(known)
     return Repeat(value, "pass", trials=len(own)), [*verdicts, *nobody_asks]
+
+
+def _port_limit(own: Sequence[Json]) -> tuple[Repeat, list[Json]]:
+    """How many ports the first hosts may have, all alike, and no host has more."""
+    if accounting.verdict(own[-1]) == "invalid":
+        return Repeat(None, "invalid", trials=len(own)), []
+    gone: set[int] = set()
+    for trial in own[-2:]:
+        for begin, number in accounting.streams(trial)[0]["survival"]["lost_ranges"]:
+            gone.update(range(begin, begin + number))
+    works: dict[int, list[bool]] = {}
+    stream = own[-2]["request"]["directions"][0]["streams"][0]
+    for number, (host, _) in enumerate(_insides(stream)):
+        works.setdefault(host, []).append(number not in gone)
+    all_ports = len({port for _, port in _insides(stream)})
+    if not any(map(any, works.values())):
+        return Repeat(None, "invalid", trials=len(own)), []
+    ports = [
+        sum(any(each[port::all_ports]) for port in range(all_ports))
+        for each in works.values()
+    ]
+    told = [(sum(each), n) for each, n in zip(works.values(), ports, strict=True)]
+    first, *others = works.values()
+    alike = next((i for i, one in enumerate(told) if one != told[0]), len(told))
+    falls = sorted(first, reverse=True)
+    in_turn = first in (falls, falls[::-1])
+    in_turn |= first == first[:all_ports] * (len(first) // all_ports)
+    has_limit = alike > 1 and told[0] not in told[alike:] and in_turn
+    has_limit &= ports[0] == max(ports) < all_ports
+    sessions = len(set(told)) == 1 and bool(others) and not all(first)
+    sessions &= first in (falls, falls[::-1]) and sum(first) % all_ports > 0
+    words = {True: "met", False: "cannot tell"}
+    behaviour: list[Json] = [{"verdict": words[has_limit]}]
+    behaviour.append({"verdict": words[sessions], "level": "SHOULD"})
+    behaviour.append({"verdict": None, "level": None})
+    if has_limit:
+        return Repeat(ports[0], "pass", trials=len(own)), behaviour
+    cause = "set" if max(ports) == all_ports else None
+    return Repeat(max(ports), "pass", "lower", cause, len(own)), behaviour
 
 
 def _insides(stream: Json) -> Iterator[tuple[int, int]]:

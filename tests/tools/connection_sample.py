@@ -146,6 +146,7 @@ def cells() -> list[CellResult]:
         cell("tcp-teardown-rate", 9000, unit="connections/s"),
         cell("idle-timeout", 120e9, unit="ns"),
         cell("nat-behaviour", 50, unit="percent", behaviour=behaviour),
+        cell("port-limit", 7, unit="ports", behaviour=behaviour),
     ]
 
 

@@ -5,7 +5,7 @@ For tests that hold of all of them: a journal that was cut, results derived agai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from gateways import NAT44, ClearedEngine, SimulatedHooks, nat44
@@ -97,6 +97,11 @@ def slow_in_phase2(rate_fps: float, frames: int) -> int:
 
 def opening(connections: int, **keys: object) -> dict[str, object]:
     return {"connections": connections, "timeout_ms": 50, **keys}
+
+
+def _seven_of_each_host(new: int, alive: Collection[int]) -> bool:
+    """Of the host's 32: 16 ports towards two of the responder's."""
+    return sum(connection // 32 == new // 32 for connection in alive) >= 7
 
 
 RATE = {"procedure": "connection-rate", "resolution": "5%", "repeats": 2}
@@ -197,6 +202,14 @@ CASES = {
     "nat-behaviour": Case(
         {"procedure": "nat-behaviour", "stateful": {"source_ports": "10000-10007"}},
         SimulatedNat,
+    ),
+    "port-limit": Case(
+        {
+            "procedure": "port-limit",
+            "stateful": {"source_ports": "10000-10015"},
+            "traffic": {"addresses": {"left": {"hosts": 4}}},
+        },
+        lambda: SimulatedNat(refuses=_seven_of_each_host),
     ),
     "frame-loss": Case({"procedure": "frame-loss", "repeats": 2}, dut=step(15_000)),
     "back-to-back": Case(

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from dutperf.catalogue import PROCEDURES, ProcedureName
 from dutperf.model.cell import Cell
-from dutperf.model.specs import SPECS, CapacitySearchKeys, TcpUseKeys
+from dutperf.model.specs import SPECS, CapacitySearchKeys, ObservedKeys, TcpUseKeys
 from dutperf.model.stateful_keys import Stateful
 from dutperf.model.traffic import Traffic
 from dutperf.results import CellResult
@@ -40,7 +40,8 @@ def cell_of(
     if isinstance(keys.get("goals"), str):
         keys["goals"] = [keys["goals"]]
     if "stateful" in kind.model_fields and procedure in _CONNECTIONS:
-        keys["stateful"] = {"connections": told.get("connections", 1000)}
+        number = {"connections": told.get("connections", 1000)}
+        keys["stateful"] = {} if issubclass(kind, ObservedKeys) else number
         if issubclass(kind, CapacitySearchKeys):
             keys["stateful"]["first"] = told.get("first", 1000)
         if issubclass(kind, TcpUseKeys):

@@ -24,6 +24,7 @@ _CALLED: dict[Unit, tuple[str, ...]] = {
     "queries/s": ("queries/s", "qps", "/s"),
     "connections/s": ("connections/s", "cps", "/s"),
     "connections": ("connections", "sessions"),
+    "ports": ("ports",),
     "ns": tuple(_TIMES_NS),
 }
 _EXAMPLES = "'throughput >= 200k', 'p99 latency <= 500us', 'frame loss <= 0.1%'"

@@ -56,9 +56,11 @@ from dutperf.model.stateful_keys import (
     CapacityKeys,
     ConnectionKeys,
     IdleKeys,
+    LimitKeys,
     OpenedKeys,
     RateKeys,
     TeardownKeys,
+    WholeKeys,
 )
 from dutperf.model.traffic import Traffic
 from dutperf.protocol.trial_messages import ConnectionBegin, ConnectionEnd, Tcp
@@ -212,18 +214,30 @@ class IdleTimeoutSpec(TcpKeys, EstablishmentKeys):
         return self
 
 
-_HOSTS = Addresses(left=HostField(hosts=4), right=HostField(hosts=2))
+class ObservedKeys(EstablishmentKeys):
+    """What procedures have that open connections and look what became of each."""
 
-
-class NatBehaviourSpec(EstablishmentKeys):
-    """What a NAT does with addresses and ports (RFC 4787)."""
-
-    procedure: Literal["nat-behaviour"] = Field(description=told("nat-behaviour"))
     repeats: Literal[1] = Field(
         default=1, description="once: each line says how often it was seen"
     )
+    stateful: WholeKeys
+
+    @property
+    def given_rate_fps(self) -> int | None:
+        """New connections per second."""
+        return self.stateful.phase1_rate
+
+
+class NatBehaviourSpec(ObservedKeys):
+    """What a NAT does with addresses and ports (RFC 4787)."""
+
+    procedure: Literal["nat-behaviour"] = Field(description=told("nat-behaviour"))
     traffic: OneOrMore[Traffic] = Field(
-        default=[Traffic(addresses=_HOSTS)],
+        default=[
+            Traffic(
+                addresses=Addresses(left=HostField(hosts=4), right=HostField(hosts=2))
+            )
+        ],
         description="as of other procedures; 4 hosts of the initiator and 2 of the "
         "responder, if it says nothing of addresses",
     )
@@ -231,10 +245,19 @@ class NatBehaviourSpec(EstablishmentKeys):
         default=BehaviourKeys(), description="the connections, and how they are opened"
     )
 
-    @property
-    def given_rate_fps(self) -> int | None:
-        """New connections per second."""
-        return self.stateful.phase1_rate
+
+class PortLimitSpec(ObservedKeys):
+    """How many ports and sessions a host may have (RFC 6888 REQ-4, REQ-5)."""
+
+    procedure: Literal["port-limit"] = Field(description=told("port-limit"))
+    traffic: OneOrMore[Traffic] = Field(
+        default=[Traffic(addresses=Addresses(left=HostField(hosts=4)))],
+        description="as of other procedures; 4 hosts of the initiator, if it says "
+        "nothing of addresses",
+    )
+    stateful: LimitKeys = Field(
+        default=LimitKeys(), description="the connections, and how they are opened"
+    )
 
 
 class TcpUseKeys(RetransmitKeys, EstablishmentKeys, SearchedKeys):
@@ -575,6 +598,7 @@ _Any: TypeAlias = (
     | TcpHalfOpenSpec
     | IdleTimeoutSpec
     | NatBehaviourSpec
+    | PortLimitSpec
     | ConnectionRateSpec
     | TableCapacitySpec
     | TeardownRateSpec

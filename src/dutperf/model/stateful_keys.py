@@ -230,7 +230,36 @@ class IdleKeys(OpenedKeys):
     )
 
 
-class BehaviourKeys(OpenedKeys):
+class WholeKeys(OpenedKeys):
+    """All connections that ports and addresses give, host by host."""
+
+    order: Order = Field(
+        default="increasing", description="of the four-tuples: increasing"
+    )
+
+    def each(self, hosts: Addresses) -> list[Stateful]:
+        """One: all combinations."""
+        (most, *_) = super().each(hosts)
+        return [most.with_connections(most.combinations)]
+
+    def troubles(self, hosts: Addresses) -> Iterator[KeyedError]:
+        """What of these keys does not fit together, or not the hosts."""
+        (each,), most = self.each(hosts), min(self.connections)
+        if each.connections > most:
+            yield KeyedError(
+                ("stateful", "connections"),
+                f"is less than the {each.connections:,} combinations of ports and "
+                f"addresses; at most {most:,} are opened: take fewer ports",
+            )
+        if self.order != "increasing":
+            yield KeyedError(
+                ("stateful", "order"),
+                "must be increasing: ports in a row tell blocks and limits",
+            )
+        yield from super().troubles(hosts)
+
+
+class BehaviourKeys(WholeKeys):
     """Connections of which it is looked what the device makes of them."""
 
     source_ports: PortRange = Field(
@@ -238,9 +267,6 @@ class BehaviourKeys(OpenedKeys):
     )
     destination_ports: PortRange | None = Field(
         default="80-83", description="the responder's ports, of each host"
-    )
-    order: Order = Field(
-        default="increasing", description="of the four-tuples: increasing"
     )
     connections: OneOrMore[Annotated[int, Field(ge=1, le=MAX_TOLD)]] = Field(
         default=[MAX_TOLD],
@@ -252,27 +278,48 @@ class BehaviourKeys(OpenedKeys):
     )
 
     def each(self, hosts: Addresses) -> list[Stateful]:
-        """One: all combinations."""
-        (most, *_), told = super().each(hosts), {"is_told": True}
-        return [most.with_connections(most.combinations).model_copy(update=told)]
+        """See ``WholeKeys``; of each it is told what became of it."""
+        told = {"is_told": True}
+        return [each.model_copy(update=told) for each in super().each(hosts)]
 
     def troubles(self, hosts: Addresses) -> Iterator[KeyedError]:
         """What of these keys does not fit together, or not the hosts."""
-        (each,) = self.each(hosts)
-        if each.connections > min(self.connections):
-            yield KeyedError(
-                ("stateful", "connections"),
-                f"is less than the {each.connections:,} combinations of ports and "
-                f"addresses; at most {MAX_TOLD:,} are looked at: take fewer ports",
-            )
-        if self.order != "increasing":
-            yield KeyedError(
-                ("stateful", "order"), "must be increasing: ports in a row tell blocks"
-            )
-        if each.destinations[0] == each.destinations[1]:
+        first, last = self.each(hosts)[0].destinations
+        if first == last:
             yield KeyedError(
                 ("stateful", "destination_ports"),
                 "must be two or more: whether a mapping depends on them is looked at",
+            )
+        yield from super().troubles(hosts)
+
+
+class LimitKeys(WholeKeys):
+    """More connections of each host than it may have (RFC 6888 REQ-4, REQ-5)."""
+
+    source_ports: PortRange = Field(
+        default="10000-14095",
+        description="the initiator's ports, of each host: more than the limit",
+    )
+    destination_ports: PortRange | None = Field(
+        default="80-81",
+        description="the responder's ports; two tell a limit of ports from one of "
+        "sessions",
+    )
+    connections: OneOrMore[Connections] = Field(
+        default=[2**20],
+        description="how many there may be: each combination of ports and addresses is "
+        "opened",
+    )
+    phase1_rate: Annotated[int, Field(ge=1, le=10**12)] = Field(
+        default=4000, description="connections opened a second"
+    )
+
+    def troubles(self, hosts: Addresses) -> Iterator[KeyedError]:
+        """What of these keys does not fit together, or not the hosts."""
+        if hosts.count(self.responder) > 1:
+            yield KeyedError(
+                ("traffic", "addresses", self.responder),
+                "must be one: the connections of a host are opened in a row",
             )
         yield from super().troubles(hosts)
 

@@ -178,10 +178,12 @@ _PARTS = (
     ("summary", "Results"),
     ("rates", "Rates"),
     ("losses", "Frame loss"),
-    *(
-        (method.section.id, PROCEDURES[method.name].title)
-        for method in METHODS.values()
-        if method.section
+    *reversed(  # named by the first of the procedures that share one
+        {
+            method.section.id: PROCEDURES[method.name].title
+            for method in reversed(list(METHODS.values()))
+            if method.section
+        }.items()
     ),
     ("delays", "Delays"),
     ("connections", "Connections"),

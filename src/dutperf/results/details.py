@@ -83,7 +83,7 @@ class Behaviour(Stored):
 
     rfc: str
     section: str = Field(description="a requirement, as REQ-1, or a section")
-    level: Literal["MUST", "RECOMMENDED"] | None = Field(
+    level: Literal["MUST", "SHOULD", "RECOMMENDED"] | None = Field(
         description="null: it is told, and nothing is asked for"
     )
     asks: str = Field(description="for what, in words")

@@ -15,9 +15,9 @@ _NEXT_UNIT_FROM = 1000
 
 def in_unit(value: float, unit: Unit) -> str:
     """A rate in whole frames a second, a share in percent, or a duration."""
-    if unit in ("fps", "frames", "queries/s", "connections/s", "connections"):
-        return f"{whole(value)} {unit}"
-    return f"{value:.6g} %" if unit == "percent" else duration(value)
+    if unit == "ns":
+        return duration(value)
+    return f"{value:.6g} %" if unit == "percent" else f"{whole(value)} {unit}"
 
 
 def whole(value: float) -> str:

@@ -25,6 +25,7 @@ from dutperf.model.specs import (
     ConnectionRateSpec,
     IdleTimeoutSpec,
     NatBehaviourSpec,
+    ObservedKeys,
     TcpUseKeys,
     TeardownRateSpec,
 )
@@ -336,8 +337,8 @@ def _estimate(cell: Cell) -> CellEstimate:
             return _of_teardown(cell, spec)
         case IdleTimeoutSpec() as spec:
             return _of_waiting(cell, spec)
-        case NatBehaviourSpec():
-            return _of_behaviour(cell)
+        case ObservedKeys() as spec:
+            return _of_observed(cell, spec)
         case ConnectionRateSpec() | TcpUseKeys() as spec:
             return _of_connections(cell, spec)
     if cell.phase2:
@@ -468,12 +469,13 @@ def _of_waiting(cell: Cell, spec: IdleTimeoutSpec) -> CellEstimate:
     return CellEstimate(cell, cell.repeats, 2 * cell.repeats, cell.repeats * each_s)
 
 
-def _of_behaviour(cell: Cell) -> CellEstimate:
-    """Opened, and answered from each end."""
+def _of_observed(cell: Cell, spec: ObservedKeys) -> CellEstimate:
+    """Opened, and answered; of its behaviour, from other ends, too."""
     stateful = stateful_of(cell)
-    each_s = stateful.connections / (cell.spec.given_rate_fps or 1)
-    duration_s = 4 * (each_s + stateful.timeout_ms / 1000) + waits_s(cell)
-    return CellEstimate(cell, 1, 4, duration_s)
+    trials = 4 if isinstance(spec, NatBehaviourSpec) else 2
+    each_s = stateful.connections / spec.stateful.phase1_rate
+    duration_s = trials * (each_s + stateful.timeout_ms / 1000) + waits_s(cell)
+    return CellEstimate(cell, 1, trials, duration_s)
 
 
 def _of_capacity(cell: Cell, spec: CapacitySearchKeys) -> CellEstimate:

@@ -148,6 +148,7 @@ class SimulatedNat:
             ends inside and its mapping.
         lets_in: who may answer a connection beside the end that it was opened to:
             another port of it, another address.
+        refuses: a new connection, told those that are alive.
     """
 
     def __init__(
@@ -165,6 +166,7 @@ class SimulatedNat:
         waiting: int = 0,
         seen: Callable[[LearnedTuple, int], LearnedTuple] | None = None,
         lets_in: Collection[Literal["port", "address"]] = (),
+        refuses: Callable[[int, Collection[int]], bool] | None = None,
         seed: int = 1,
     ) -> None:
         self.now_ns = 0
@@ -172,6 +174,7 @@ class SimulatedNat:
         self.public_ip = public_ip
         self.seen = seen or self._in_order
         self._lets_in = lets_in
+        self._refuses = refuses
         self.is_alive = True
         self._table_size = table_size
         self._rate_fps = connection_rate_fps
@@ -332,6 +335,8 @@ class SimulatedNat:
         if not self._lives(connection, now_ns):
             if connection in self._used_ns:
                 self._drop(connection)
+            if self._refuses and self._refuses(connection, self._used_ns.keys()):
+                return False
             if not (self._has_time(now_ns) and self._has_room(now_ns)):
                 return False
             self._mapping[connection] = self._new_mapping()

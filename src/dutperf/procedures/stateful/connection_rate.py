@@ -264,19 +264,29 @@ def eviction(pictures: Sequence[Picture]) -> Eviction:
     )
 
 
-def _picture(
+def opened_and_used(
     tests: Establishing, stateful: Stateful, rate_per_s: int
-) -> Picture | None:
-    """Both phases, again while they are invalid."""
-    opened_and_used = (
+) -> Opened | None:
+    """Both phases, whatever the first one lost; again while they are invalid.
+
+    None where no test told anything.
+    """
+    each = (
         tests.both(stateful, rate_per_s, goes_on=("pass", "fail"))
         for _ in range(ATTEMPTS)
     )
     try:
-        opened = attempted(opened_and_used, lambda tried: tried[-1].tells_nothing)[-1]
+        opened = attempted(each, lambda tried: tried[-1].tells_nothing)[-1]
     except NoUseError:
         return None
-    return None if opened.tells_nothing else picture_of(opened, stateful)
+    return None if opened.tells_nothing else opened
+
+
+def _picture(
+    tests: Establishing, stateful: Stateful, rate_per_s: int
+) -> Picture | None:
+    opened = opened_and_used(tests, stateful, rate_per_s)
+    return picture_of(opened, stateful) if opened else None
 
 
 def picture_of(opened: Opened, stateful: Stateful) -> Picture | None:
@@ -284,16 +294,16 @@ def picture_of(opened: Opened, stateful: Stateful) -> Picture | None:
     if opened.back is None:
         return None
     total = stateful.connections
-    first, back = _survival(opened.first.result), _survival(opened.back.result)
+    first, back = survival(opened.first.result), survival(opened.back.result)
     if first is None or back is None:
         return None
     size = back.block_frames
-    if first.more_ranges or back.more_ranges:
+    lost = lost_of(first, back)
+    if lost is None:
         pairs = zip(first.received, back.received, strict=True)
         blocks = [min(pair) for pair in pairs]
         lost = _spread(blocks, size, total)
     else:
-        lost = _joined([*first.lost_ranges, *back.lost_ranges])
         blocks = _by_block(lost, size, total)
     opened_first = sum(first.received)
     return Picture(
@@ -307,14 +317,20 @@ def picture_of(opened: Opened, stateful: Stateful) -> Picture | None:
     )
 
 
-def _survival(result: TrialResult) -> Survival | None:
+def survival(result: TrialResult) -> Survival | None:
+    """Which frames of a phase arrived."""
     return result.directions[0].streams[0].survival
 
 
-def _joined(ranges: Ranges) -> Ranges:
-    """Rising, and without overlap."""
+def lost_of(opened: Survival, used: Survival) -> Ranges | None:
+    """Connections that one of both phases lost: rising, without overlap.
+
+    None: of one they are too many to be listed.
+    """
+    if opened.more_ranges or used.more_ranges:
+        return None
     found: Ranges = []
-    for first, count in sorted(ranges):
+    for first, count in sorted([*opened.lost_ranges, *used.lost_ranges]):
         if found and first <= sum(found[-1]):
             begin = found[-1][0]
             found[-1] = (begin, max(sum(found[-1]), first + count) - begin)

@@ -444,6 +444,12 @@ class Establishing:
         """How many there were, of both phases."""
         return self._runner.finished - self._before
 
+    def spoilt_at(self, rate_per_s: int) -> Reason:
+        """Why no test at that rate told anything."""
+        reasons = self.troubles.at(rate_per_s)
+        untold = Reason(code="nothing_passed", message="no test was valid")
+        return reasons[0] if reasons else untold
+
     def establish(self, stateful: Stateful, rate_per_s: int) -> Outcome:
         """One test: what it says of that rate.
 

@@ -112,6 +112,7 @@ def mapped_of(record: TrialRecord) -> list[Mapped]:
 
 
 Verdict = Literal["met", "not met", "cannot tell"]
+Level = Literal["MUST", "SHOULD", "RECOMMENDED"] | None
 Found = tuple[Verdict | None, str]
 """Whether it is as asked for, None: nothing is; and what was seen."""
 _T = TypeVar("_T")
@@ -131,7 +132,7 @@ def judged(mapped: Sequence[Mapped], port: LetIn, address: LetIn) -> list[Behavi
         for inside, each in _grouped((m.inside, m) for m in mapped).items()
     }
     udp = "RFC 4787"
-    asked: list[tuple[str, str, Literal["MUST", "RECOMMENDED"] | None, str, Found]] = [
+    asked: list[tuple[str, str, Level, str, Found]] = [
         (udp, "REQ-1", "MUST", "endpoint-independent mapping", _mapping(mapped, kinds)),
         (
             udp,
@@ -178,12 +179,21 @@ def judged(mapped: Sequence[Mapped], port: LetIn, address: LetIn) -> list[Behavi
         (udp, "4.2.1", None, "port preservation", _preserved(mapped)),
         ("RFC 7422", "2", None, "a block of ports for each host", _blocks(mapped)),
     ]
-    return [
-        Behaviour(
-            rfc=rfc, section=section, level=level, asks=asks, verdict=said, found=found
-        )
-        for rfc, section, level, asks, (said, found) in asked
-    ]
+    return [behaviour(*each) for each in asked]
+
+
+def behaviour(
+    rfc: str, section: str, level: Level, asks: str, told: Found
+) -> Behaviour:
+    """One of them, as it is stored."""
+    return Behaviour(
+        rfc=rfc,
+        section=section,
+        level=level,
+        asks=asks,
+        verdict=told[0],
+        found=told[1],
+    )
 
 
 def _grouped(pairs: Iterable[tuple[_T, _U]]) -> dict[_T, list[_U]]:
@@ -357,13 +367,12 @@ def _told(
 ) -> list[Behaviour] | Reason:
     stateful = stateful_of(cell)
     rate_per_s = cell.spec_of(NatBehaviourSpec).stateful.phase1_rate
-    reason = Reason(code="nothing_passed", message="no test was valid")
+    reason = tests.spoilt_at(rate_per_s)
     for _ in range(ATTEMPTS):
         try:
             opened = tests.both(stateful, rate_per_s)
         except NoUseError:
-            reasons = tests.troubles.at(rate_per_s)
-            return reasons[0] if reasons else reason
+            return tests.spoilt_at(rate_per_s)
         found = _answered(runner, cell, opened, rate_per_s)
         if not isinstance(found, Reason):
             return found
@@ -456,7 +465,7 @@ def _moved(answers: TrialRequest, how: dict[str, object]) -> TrialRequest:
 
 
 _TOLD = ("met", "not met")
-_NOTE = (
+NOTE = (
     "Of these connections: other numbers of hosts, or a pool that is full, may show "
     "another behaviour"
 )
@@ -486,7 +495,7 @@ def _figures(key: str, cells: Sequence[Subject]) -> Table:
         title=title(cells),
         columns=heads(columns),
         rows=rows(columns, cells, lambda cell: cell.id),
-        notes=(_NOTE,),
+        notes=(NOTE,),
     )
 
 
@@ -494,7 +503,8 @@ def _behaviour(cell: Subject) -> Sequence[Behaviour]:
     return cell.result.behaviour if cell.result else []
 
 
-def _table(cell: Subject) -> Iterable[Table]:
+def behaviour_tables(cell: Subject) -> Iterable[Table]:
+    """What each RFC asks for, and what was seen."""
     columns: Columns[Behaviour] = (
         (
             Column("RFC", "And requirement or section.", words=True),
@@ -514,7 +524,7 @@ def _table(cell: Subject) -> Iterable[Table]:
             title=f"{cell.name}: what it does, and what RFCs ask for",
             columns=heads(columns),
             rows=rows(columns, behaviour),
-            notes=(_NOTE,),
+            notes=(NOTE,),
         )
 
 
@@ -522,11 +532,13 @@ def _meaning(cell: CellView) -> str:  # noqa: ARG001 - the same for all
     return "Of what RFCs ask a NAT for, so much was seen to be met"
 
 
+SECTION = Section("nat", Panel)
+"""Of all procedures with such tables."""
 METHOD = Method(
     "nat-behaviour",
     OnConnections(measure_nat_behaviour),
     _meaning,
     table=_figures,
-    tables=_table,
-    section=Section("nat", Panel),
+    tables=behaviour_tables,
+    section=SECTION,
 )
