@@ -171,7 +171,7 @@ def test_editors_accept_one_or_several(where: dict[str, Any]) -> None:
         (
             "lab: [left-lab, right-lab]",
             "lab: [left-lab, right-lab]\ncores: al",
-            "3: cores: must be 'all', not 'al'",
+            "3: cores: must be a whole number, not 'al'",
         ),
         (
             "lab: [left-lab, right-lab]",

@@ -247,7 +247,7 @@ def serve_command(
         Path,
         typer.Option(
             metavar="FILE",
-            help="of --netconf: public keys of who may, as sshd has them",
+            help="of --netconf: public keys of who may, as of sshd",
         ),
     ] = Path("~/.ssh/authorized_keys"),
 ) -> None:

@@ -548,8 +548,7 @@ class Dns64Spec(QueryKeys):
     )
     prefix: Annotated[str, AfterValidator(_check_prefix)] = Field(
         default="64:ff9b::/96",
-        description="what the device puts before an A: 32, 40, 48, 56, 64 or 96 bits "
-        "(RFC 6052 2.2)",
+        description="put before each A: 32, 40, 48, 56, 64 or 96 bits (RFC 6052 2.2)",
     )
 
     @field_validator("aaaa_percent")
