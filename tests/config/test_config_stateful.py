@@ -185,6 +185,16 @@ def test_the_hosts_behind_a_nat64_are_one_address_of_its_own() -> None:
     assert (back.destination.base, back.destination.fields) == ("198.19.1.1", ())
 
 
+def test_test_cases_that_ask_the_same_of_the_device_are_told_together() -> None:
+    keys = {"procedure": "throughput", "ip": [4], "frame_size": [64, 128, 256]}
+    stateful = {"connections": 1000, "phase1_rate": 1000}
+    campaign = make_campaign(keys | {"stateful": stateful})
+    (told,) = (
+        n for n in notices(gateway(), expand(campaign, gateway())) if "keep a" in n
+    )
+    assert told.startswith("throughput-ip4-64-both-1000connections and 2 more: before ")
+
+
 def test_public_ports_must_do_for_all_addresses() -> None:
     keys = {"procedure": "connection-rate", "ip": [4], "traffic": UNEVEN}
     stateful = {"connections": 1_000_000}

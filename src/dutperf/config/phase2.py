@@ -9,7 +9,7 @@ A connection that is opened first and used last must live all that time.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dutperf.config.testbed import Testbed
@@ -143,27 +143,33 @@ def check_timing(cell: Cell, stateful: Stateful, timing: Timing) -> None:
         )
 
 
-def stateful_notices(cell: Cell) -> Iterator[str]:
-    """What a user should know of the phases before the first frame."""
-    stateful = cell.stateful
-    if stateful is None:
-        return
-    timing = timing_of(cell)
-    if timing:
-        yield _plan(cell, stateful, timing)
-    elif cell.phase2:
-        yield (
-            f"{cell.id}: before each trial {stateful.connections:,} connections are "
-            f"opened at {stateful.phase1_rate}; the required timeout is reported "
-            "once the connection rate is known"
-        )
-    yield from _shortage(stateful)
+def stateful_notices(cells: Iterable[Cell]) -> Iterator[str]:
+    """What a user should know of the phases before the first frame, once."""
+    plans: dict[str, list[str]] = {}
+    short: dict[str, None] = {}
+    for cell in cells:
+        stateful = cell.stateful
+        if stateful is None:
+            continue
+        if timing := timing_of(cell):
+            plans.setdefault(_plan(cell, stateful, timing), []).append(cell.id)
+        elif cell.phase2:
+            told = (
+                f"before each trial {stateful.connections:,} connections are opened at "
+                f"{stateful.phase1_rate}; the required timeout is reported once the "
+                "connection rate is known"
+            )
+            plans.setdefault(told, []).append(cell.id)
+        short |= dict.fromkeys(_shortage(stateful))
+    for told, (first, *others) in plans.items():
+        yield f"{first}{f' and {len(others)} more' if others else ''}: {told}"
+    yield from short
 
 
 def _plan(cell: Cell, stateful: Stateful, timing: Timing) -> str:
     told = (
-        f"{cell.id}: before each trial {stateful.connections:,} connections are opened "
-        f"at {timing.rate_fps:,} frames/s; the device must keep a connection without "
+        f"before each trial {stateful.connections:,} connections are opened at "
+        f"{timing.rate_fps:,} frames/s; the device must keep a connection without "
         f"frames for {timing.needed_s:.12g} s ({_parts(cell, timing)}): its timeout "
         f"should be at least {timing.dut_timeout_s:.4g} s"
     )

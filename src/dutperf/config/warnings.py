@@ -40,15 +40,15 @@ def notices(testbed: Testbed, cells: Iterable[Cell]) -> list[str]:
     translators (RFC 6052). Only what ``cells`` use is named, and once.
     """
     found: dict[str, None] = {}
+    cells, has_device = list(cells), _has_device(testbed)
     for cell in cells:
         found |= dict.fromkeys(_outside(testbed, cell))
         found |= dict.fromkeys(_fragmented(cell))
         if cell.traffic.pcap:
             found[captured_words(cell)] = None
-        if _has_device(testbed):
-            found |= dict.fromkeys(stateful_notices(cell))
+        if has_device:
             found |= dict.fromkeys(hook_notices(testbed, cell))
-    return list(found)
+    return [*found, *(stateful_notices(cells) if has_device else ())]
 
 
 def _has_device(testbed: Testbed) -> bool:
