@@ -176,6 +176,8 @@ def test_all_that_reaches_beyond_the_frames_is_shown() -> None:
         "is_alive": {"command": ["sh", "-c", "a b", {"env": "KEY"}]},
         "after_trial": [{"command": ["reboot"], "ssh": ssh}],
     }
+    data["nat_log"] = {"command": ["tail", "-F", "log"], "ssh": ssh}
+    data["nat_log"]["format"] = "conntrack"
     by_ssh = (
         "reboot (by ssh, port 22 of root@dut, identity_file 'key', known_hosts 'k')"
     )
@@ -184,6 +186,11 @@ def test_all_that_reaches_beyond_the_frames_is_shown() -> None:
         "simulated: right.port.memif: /run/vpp.sock",
         f"simulated: hooks.after_trial[0]: {by_ssh}",
         "simulated: hooks.is_alive: sh -c 'a b' '{env: KEY}' (on this machine)",
+        f"simulated: nat_log: {by_ssh.replace('reboot', 'tail -F log')}",
         "simulated: snmp.community: {file: /etc/shadow} (sent to the gateway)",
     ]
+    data = TESTBED.model_dump(exclude_none=True)
+    data["nat_log"] = {"file": "/etc/shadow", "format": "conntrack"}
+    told = ["simulated: nat_log: /etc/shadow"]
+    assert acts([Testbed.model_validate(data)]) == told
     assert acts([TESTBED]) == []

@@ -159,6 +159,18 @@ def test_what_nftables_lets_a_host_have_is_found_exactly(tmp_path: Path) -> None
     assert dutperf("verify", str(tmp_path / "results")).returncode == 0
 
 
+def test_the_kernels_events_name_each_of_its_mappings(tmp_path: Path) -> None:
+    asked = ("nat-log", "--lab", "nft-nat44", "--tests", "1")
+    found = measured(tmp_path, *asked, "--connections", "3000", "--phase1-rate", "3000")
+    assert (found.verdict, found.median) == ("pass", 100)
+    assert found.log
+    assert (found.log.learned, found.log.other) == (3000, 0)
+    assert found.log.clock_ns is not None
+    # One clock: the event is not older than the frame, but for what a timestamp cuts.
+    assert -(10**6) < found.log.clock_ns < 10**9
+    assert dutperf("verify", str(tmp_path / "results")).returncode == 0
+
+
 def test_a_router_holds_no_tcp_connections(tmp_path: Path) -> None:
     command = ("tcp-capacity", "--lab", "linux-router", "--ip", "4", "--first", "100")
     found = measured(tmp_path, *command, "--connections", "200", "--max-rate", "2000")

@@ -84,6 +84,7 @@ _ON_CONNECTIONS = {
     "idle-timeout",
     "nat-behaviour",
     "port-limit",
+    "nat-log",
 }
 _NOTHING: Json = {
     "points": [],
@@ -98,6 +99,7 @@ _NOTHING: Json = {
     "capacity": [],
     "teardown": [],
     "behaviour": [],
+    "log": None,
     "expiry": [],
     "damage": None,
     "eviction": None,

@@ -40,6 +40,7 @@ _WORDS = {
     "cell",
     "asked",
     "words",
+    "examples",
     "name",
     "meaning",
     "unit",

@@ -7,8 +7,14 @@ the first, twice as many while it holds, then the middle between held and not he
 
 from __future__ import annotations
 
+import base64
+import ipaddress
+import json
 import math
 import re
+import statistics
+import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise
@@ -61,6 +67,9 @@ def derived_connections(
                 repeats.append(repeat)
             case "port-limit":
                 repeat, parts["behaviour"] = _port_limit(own)
+                repeats.append(repeat)
+            case "nat-log":
+                repeat, parts["log"] = _log(own, int(settings["tests"]))
                 repeats.append(repeat)
             case "connection-rate":
                 repeats.append(_rate(tests, own, settings, limit))
@@ -178,6 +187,66 @@ def _port_limit(own: Sequence[Json]) -> tuple[Repeat, list[Json]]:
         return Repeat(ports[0], "pass", trials=len(own)), behaviour
     cause = "set" if max(ports) == all_ports else None
     return Repeat(max(ports), "pass", "lower", cause, len(own)), behaviour
+
+
+def _log(own: Sequence[Json], tests: int) -> tuple[Repeat, Json | None]:
+    """What is named by one line of a log of sessions, and by it alone."""
+    valid = [t for t in own if accounting.verdict(t) != "invalid"]
+    if len(valid) < tests:
+        return Repeat(None, "invalid", trials=len(own)), None
+    verdicts = dict.fromkeys(
+        ("named", "missing", "wrong", "ambiguous", "duplicate", "late"), 0
+    )
+    told: Json = dict.fromkeys(("entries", "other", "unread"), 0)
+    clocks: list[int] = []
+    untold = False
+    for trial in valid:
+        log, stream = trial["log"], trial["request"]["directions"][0]["streams"][0]
+        lines = json.loads(zlib.decompress(base64.b64decode(log["packed"])))
+        untold = untold or bool(log["untold"])
+        told["entries"] += len(lines)
+        told["unread"] += log["unread"]
+        # Of a line: inside, its port, public, first and last port, remote, its port.
+        counted = Counter(tuple(line[:7]) for line in lines)
+        times = {tuple(line[:7]): line[7] for line in lines}
+        whose: dict[Any, set[Any]] = {}
+        for line in counted:
+            whose.setdefault((*line[2:4], *line[5:7]), set()).add(line[:2])
+        known = set()
+        begin_ns, rate = trial["result"]["begin_unix_ns"], trial["load_fps"]
+        for number, (seen, (host, port)) in enumerate(
+            zip(trial["result"]["table"]["told"], _insides(stream), strict=False)
+        ):
+            if seen is None:
+                continue
+            inside = (str(ipaddress.ip_address(stream["src_ip"]) + host), port)
+            line = (*inside, *seen[:2], seen[1], *seen[2:])
+            known.add(line)
+            others = whose.get(tuple(seen), set()) - {inside}
+            times_named = counted[line]
+            if others:
+                verdicts["ambiguous" if times_named else "wrong"] += 1
+            else:
+                of = ("missing", "named", "duplicate")
+                verdicts[of[min(2, times_named)]] += 1
+            if times.get(line):
+                clocks.append(times[line] - begin_ns - round(number * 10**9 / rate))
+        told["other"] += sum(n for line, n in counted.items() if line not in known)
+    learned = sum(verdicts.values())
+    clocks.sort()
+    told |= {
+        "tests": tests,
+        "opened": sum(accounting.streams(t)[0]["sent"] for t in valid),
+        "learned": learned,
+        "verdicts": verdicts,
+        "clock_ns": round(statistics.median(clocks)) if clocks else None,
+        "clock_low_ns": clocks[math.ceil(len(clocks) / 100) - 1] if clocks else None,
+        "clock_high_ns": clocks[math.ceil(len(clocks) * 0.99) - 1] if clocks else None,
+    }
+    if not learned or (untold and verdicts["missing"]):
+        return Repeat(None, "invalid", trials=len(own)), told
+    kind = "pass" if verdicts["named"] == learned else "fail"
+    return Repeat(100 * verdicts["named"] / learned, kind, trials=len(own)), told
 
 
 def _insides(stream: Json) -> Iterator[tuple[int, int]]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 import pytest
+from gateways import logging_to
 from planning import TESTBED, Recording, campaign, cell, spec
 
 from dutperf.config import expand
@@ -134,3 +136,12 @@ def test_without_a_maximum_rate_links_of_10_gbit_s_are_assumed() -> None:
 def test_every_cell_of_a_campaign_has_its_estimate() -> None:
     cells = expand(campaign(spec(ip=[4, 6], frame_size=[128, 256])), TESTBED)
     assert [e.cell for e in estimate(cells)] == cells
+
+
+def test_the_time_of_a_log_is_waited_for_twice_in_each_test() -> None:
+    def takes_s(within_s: float) -> float:
+        keys = {"procedure": "nat-log", "tests": 3, "log_within_s": within_s}
+        asked = cell(logging_to(Path("/log")), **keys)
+        return estimate([asked])[0].duration_s
+
+    assert takes_s(11) - takes_s(1) == pytest.approx(3 * 2 * 10)

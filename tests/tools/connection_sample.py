@@ -14,6 +14,7 @@ from dutperf.results.details import (
     CountAt,
     Eviction,
     Expiry,
+    LogAudit,
     Picture,
     TableLimits,
     TeardownRate,
@@ -123,6 +124,21 @@ def cells() -> list[CellResult]:
             found="64 of 256 public ends have the inside end's port",
         ),
     ]
+    log = LogAudit(
+        tests=2,
+        opened=2000,
+        learned=2000,
+        verdicts={"named": 1998, "missing": 1, "wrong": 1},
+        examples=[
+            "missing: 10.0.0.2:10007 is 198.19.0.1:1031 towards 198.19.0.2:80: none"
+        ],
+        entries=1999,
+        other=1,
+        unread=2,
+        clock_ns=-7_200_000_000_000,
+        clock_low_ns=-7_200_000_100_000,
+        clock_high_ns=-7_199_999_000_000,
+    )
     limits = TableLimits(table_size=10_000, hash_size=4000)
     return [
         cell("connection-rate", 9000, unit="connections/s", limits=limits),
@@ -147,6 +163,7 @@ def cells() -> list[CellResult]:
         cell("idle-timeout", 120e9, unit="ns"),
         cell("nat-behaviour", 50, unit="percent", behaviour=behaviour),
         cell("port-limit", 7, unit="ports", behaviour=behaviour),
+        cell("nat-log", 99.9, unit="percent", log=log),
     ]
 
 

@@ -5,10 +5,22 @@ For tests that hold of all of them: a journal that was cut, results derived agai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import tempfile
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
-from gateways import NAT44, ClearedEngine, SimulatedHooks, nat44
+from gateways import (
+    NAT44,
+    ClearedEngine,
+    Lie,
+    LoggedEngine,
+    SimulatedHooks,
+    conntrack,
+    logging_to,
+    nat44,
+)
 from planning import TESTBED, Recording, cell
 
 from dutperf.config import Testbed
@@ -44,6 +56,8 @@ class Case:
     arrivals: Arrivals | None = None
     remembers: bool = False
     """What earlier tests opened, where no hook empties the table."""
+    lies: Mapping[int, Lie] | None = None
+    """What the gateway logs of these connections, if it has a log."""
 
     def run(self, stored: Sequence[TrialRecord] = ()) -> tuple[CellResult, Recording]:
         """Measure it, answered by what is ``stored`` as far as that goes."""
@@ -62,6 +76,8 @@ class Case:
     def _testbed(self) -> Testbed:
         if not self.nat:
             return TESTBED
+        if self.lies is not None:
+            return logging_to(_log_file())
         return nat44(*self.hooks) if self.hooks else NAT44
 
     def _recording(self, stored: Sequence[TrialRecord]) -> Recording:
@@ -69,6 +85,9 @@ class Case:
             engine = FakeEngine(self.dut, arrivals=self.arrivals)
             return Recording(engine, stored=stored)
         nat = self.nat()
+        if self.lies is not None:
+            logged = LoggedEngine(nat, _log_file(), self.lies)
+            return Recording(logged, testbed=self._testbed, stored=stored)
         if self.remembers:
             return Recording(
                 FakeEngine(self.dut, nat=nat),
@@ -88,6 +107,18 @@ class Case:
             clock=lambda: nat.now_ns / 1e9,
             stored=stored,
         )
+
+
+@cache
+def _log_folder() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="dutperf-log-")
+
+
+def _log_file() -> Path:
+    """One for all cases of this process: a trial reads what it is longer by."""
+    file = Path(_log_folder().name) / "nat.log"
+    file.touch()
+    return file
 
 
 def slow_in_phase2(rate_fps: float, frames: int) -> int:
@@ -210,6 +241,19 @@ CASES = {
             "traffic": {"addresses": {"left": {"hosts": 4}}},
         },
         lambda: SimulatedNat(refuses=_seven_of_each_host),
+    ),
+    "nat-log": Case(
+        {"procedure": "nat-log", "stateful": opening(300)}, SimulatedNat, lies={}
+    ),
+    "nat-log, not complete": Case(
+        {"procedure": "nat-log", "stateful": opening(300)},
+        # Its ports are the same when a run goes on.
+        lambda: SimulatedNat(seen=lambda ends, _: ("198.19.0.1", *ends[1:])),
+        lies={
+            7: lambda _ends, _seen: [],
+            9: lambda ends, seen: [conntrack(ends, seen)] * 2,
+            11: lambda ends, seen: [conntrack(("10.9.9.9", *ends[1:]), seen)],
+        },
     ),
     "frame-loss": Case({"procedure": "frame-loss", "repeats": 2}, dut=step(15_000)),
     "back-to-back": Case(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from planning import TESTBED
 
@@ -10,6 +11,7 @@ from dutperf.config import Testbed
 from dutperf.config.testbed import Hook
 from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.protocol.result_messages import ReasonCode, TrialResult
+from dutperf.protocol.stream_parts import LearnedTuple
 from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import HookRun
 from dutperf.results.trial_record import HookMoment
@@ -73,6 +75,74 @@ class ClearedEngine(FakeEngine):
         if trial.learn and not trial.learn.keep and trial.tcp_data is None:
             self.nat.clear()
         return super().measure(trial, on_progress)
+
+
+Lie = Callable[[LearnedTuple, LearnedTuple], Sequence[str]]
+"""Lines that are logged of a connection, of its ends inside and outside."""
+
+
+class LoggedEngine(ClearedEngine):
+    """Appends what ``conntrack -E`` prints of each mapping to a file.
+
+    Args:
+        nat: the gateway.
+        log: the file.
+        lies: what is written of connections in place of that, by their numbers.
+        clock_ns: how much later the log has it than it was, by its number.
+    """
+
+    def __init__(
+        self,
+        nat: SimulatedNat,
+        log: Path,
+        lies: Mapping[int, Lie] | None = None,
+        clock_ns: Callable[[int], int] = lambda _number: 0,
+    ) -> None:
+        super().__init__(nat)
+        self.log, self.lies, self.clock_ns = log, lies or {}, clock_ns
+
+    def measure(
+        self, trial: TrialRequest, on_progress: ProgressCallback = ignore_progress
+    ) -> TrialResult:
+        result = super().measure(trial, on_progress)
+        (direction,) = trial.directions
+        gap_ns = 10**9 / direction.rate_fps
+        with self.log.open("a") as file:
+            for number, seen in enumerate(result.table.told if result.table else ()):
+                if not seen:
+                    continue
+                ends = direction.streams[0].ends_of(number)
+                now_ns = (result.begin_unix_ns or 0) + round(number * gap_ns)
+                lie = self.lies.get(number, truth)
+                for line in lie(ends, seen):
+                    file.write(f"{stamp(now_ns + self.clock_ns(number))} {line}\n")
+        return result
+
+
+def truth(ends: LearnedTuple, seen: LearnedTuple) -> Sequence[str]:
+    return [conntrack(ends, seen)]
+
+
+def stamp(time_ns: int) -> str:
+    return f"[{time_ns // 10**9}.{time_ns % 10**9 // 1000:06d}]"
+
+
+def conntrack(ends: LearnedTuple, seen: LearnedTuple) -> str:
+    """The line without its time: ``ends`` inside, ``seen`` outside."""
+    inside, inside_port, before, before_port = ends
+    public, public_port, remote, remote_port = seen
+    return (
+        f"    [NEW] udp      17 30 src={inside} dst={before} sport={inside_port} "
+        f"dport={before_port} [UNREPLIED] src={remote} dst={public} "
+        f"sport={remote_port} dport={public_port}"
+    )
+
+
+def logging_to(file: Path) -> Testbed:
+    """``NAT44`` whose log is there."""
+    data = NAT44.model_dump(exclude_none=True)
+    log = {"file": str(file), "format": "conntrack"}
+    return Testbed.model_validate(data | {"nat_log": log})
 
 
 class SimulatedHooks:

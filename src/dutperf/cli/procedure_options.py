@@ -161,6 +161,8 @@ FLAGS: dict[str, Flag] = {
     "burst_limit": Flag("--burst-limit", str, "FRAMES", _whole),
     "state": Flag("--state", Literal["udp", "established", "half-open"], "STATE"),
     "hold_s": Flag("--hold", str, "S", _whole),
+    "tests": Flag("--tests", str, "N", _whole),
+    "log_within_s": Flag("--log-within", str, "S", _number),
     "aaaa_percent": Flag("--aaaa", list[str], "PERCENT", _wholes),
     "cached_percent": Flag("--cached", list[str], "PERCENT", _wholes),
     "cached_names": Flag("--cached-names", str, "N", _whole),

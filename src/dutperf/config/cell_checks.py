@@ -13,7 +13,12 @@ from dutperf.model.capture import Capture
 from dutperf.model.cell import Cell
 from dutperf.model.fields import KeyedError
 from dutperf.model.frames import IpVersions, version_of
-from dutperf.model.specs import CapacitySearchKeys, OutageSpec, TeardownRateSpec
+from dutperf.model.specs import (
+    CapacitySearchKeys,
+    NatLogSpec,
+    OutageSpec,
+    TeardownRateSpec,
+)
 from dutperf.protocol.base import IpVersion, RoutingDaemonProtocol, Side
 
 _LONGEST_S = 3600
@@ -342,6 +347,20 @@ def check_hooks(testbed: Testbed, cell: Cell) -> None:
             "connections at once",
             "add hooks: bulk_delete: command: [...] to the testbed, or let them "
             "expire (--expiry)",
+        )
+
+
+def check_log(testbed: Testbed, cell: Cell) -> None:
+    """Refuse to look into a log of mappings (RFC 6888 4) that nobody knows.
+
+    Raises:
+        InputError: the testbed has none.
+    """
+    if isinstance(cell.spec, NatLogSpec) and testbed.nat_log is None:
+        raise InputError(
+            f"testbed {testbed.name} does not say where the log of mappings is",
+            "add nat_log: {file: ..., format: ...}, or command or listen for file, to "
+            "the testbed",
         )
 
 

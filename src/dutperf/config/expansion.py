@@ -15,6 +15,7 @@ from dutperf.config.cell_checks import (
     captured_sizes,
     check_captured,
     check_hooks,
+    check_log,
     check_management,
     check_routing,
     check_tunnels,
@@ -621,6 +622,7 @@ def _check(testbed: Testbed, cell: Cell) -> None:
     check_load(cell)
     check_load_over_time(cell)
     check_hooks(testbed, cell)
+    check_log(testbed, cell)
     check_stateful(testbed, cell)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -265,6 +266,90 @@ class Hooks(Strict):
                 yield f"{key}[{number}]", hook
 
 
+# The log of a NAT's mappings, which nat-log holds against what it has seen.
+
+
+_GROUPS = {"inside", "inside_port", "public", "public_port"}
+_OF_BLOCKS = {"inside", "public", "first_port", "last_port"}
+_MORE_GROUPS = {"remote", "remote_port", "time", "deleted"}
+
+
+class NatLog(Strict):
+    """Where the DUT's log of its mappings is, and how it is written."""
+
+    file: _Path | None = Field(
+        default=None, description="of this machine; what is appended to it is the log"
+    )
+    command: Annotated[list[str], Field(min_length=1)] | None = Field(
+        default=None,
+        description="a program that prints the log, started before each trial",
+    )
+    ssh: SshHost | None = Field(
+        default=None, description="where the command runs; default: this machine"
+    )
+    listen: str | None = Field(
+        default=None,
+        description="the log is sent to this UDP address and port of this machine: "
+        "192.0.2.1:514 or [2001:db8::1]:4739",
+    )
+    format: Literal["conntrack", "syslog", "ipfix"] = Field(
+        description="lines of conntrack -E; syslog: lines or messages (RFC 5424) that "
+        "pattern reads; ipfix: messages with NAT events (RFC 7011, RFC 8158)"
+    )
+    pattern: str | None = Field(
+        default=None,
+        description="of syslog: a regular expression (Python) with groups inside, "
+        "inside_port, public, public_port, and if logged remote, remote_port, time "
+        "(RFC 3339, or seconds since 1970; default: the message's own), deleted (there "
+        "if a mapping ends); of blocks of ports: inside, public, first_port, last_port",
+    )
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if sum(map(bool, (self.file, self.command, self.listen))) != 1:
+            raise ValueError("must have one of file, command and listen")
+        if self.ssh and not self.command:
+            raise KeyedError(("ssh",), "is for command, which is missing")
+        if (self.pattern is not None) != (self.format == "syslog"):
+            raise KeyedError(("pattern",), "belongs to format: syslog, which needs it")
+        if self.listen is not None:
+            _ = self.address
+        return self
+
+    @field_validator("pattern")
+    @classmethod
+    def _reads_mappings(cls, pattern: str | None) -> str | None:
+        if pattern is None:
+            return None
+        try:
+            groups = set(re.compile(pattern).groupindex)
+        except re.error as error:
+            raise ValueError(f"is no regular expression: {error}") from None
+        if not (groups >= _GROUPS or groups >= _OF_BLOCKS):
+            raise ValueError(
+                f"must have groups {', '.join(sorted(_GROUPS))}, or of blocks "
+                f"{', '.join(sorted(_OF_BLOCKS))}, as (?P<inside>[0-9.]+)"
+            )
+        if others := groups - _GROUPS - _OF_BLOCKS - _MORE_GROUPS:
+            raise ValueError(f"has groups that nothing reads: {', '.join(others)}")
+        return pattern
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Of ``listen``."""
+        form = r"(?:\[([0-9A-Fa-f:.]+)\]|([0-9.]+)):([1-9][0-9]{0,4})"
+        found = re.fullmatch(form, self.listen or "")
+        try:
+            host = str(ipaddress.ip_address((found[1] or found[2]) if found else ""))
+        except ValueError:
+            found = None
+        if not found or int(found[3]) > 65535:
+            raise KeyedError(
+                ("listen",), "must be like 192.0.2.1:514 or [2001:db8::1]:4739"
+            )
+        return host, int(found[3])
+
+
 # The whole: the tester's ports, its addresses, and the device between.
 
 
@@ -347,6 +432,9 @@ class Testbed(Strict):
     )
     hooks: Hooks = Field(
         default=Hooks(), description="commands that clear or read the DUT's state"
+    )
+    nat_log: NatLog | None = Field(
+        default=None, description="the DUT's log of its mappings, for nat-log"
     )
 
     @field_validator("cores")

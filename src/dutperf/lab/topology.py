@@ -447,5 +447,6 @@ def testbed_of(device: LabDevice, cpus: CpuPlan, keys: LabKeys) -> Testbed:
         translated_hops=device.translated_hops,
         ipv6_hops=device.ipv6_hops,
         hooks=device.hooks,
+        nat_log=device.nat_log,
         routing=device.routing,
     )

@@ -57,6 +57,7 @@ from dutperf.model.stateful_keys import (
     ConnectionKeys,
     IdleKeys,
     LimitKeys,
+    LogKeys,
     OpenedKeys,
     RateKeys,
     TeardownKeys,
@@ -258,6 +259,31 @@ class PortLimitSpec(ObservedKeys):
     stateful: LimitKeys = Field(
         default=LimitKeys(), description="the connections, and how they are opened"
     )
+
+
+class NatLogSpec(EstablishmentKeys):
+    """Whether a NAT logs each of its mappings (RFC 6888 4)."""
+
+    procedure: Literal["nat-log"] = Field(description=told("nat-log"))
+    repeats: Literal[1] = Field(
+        default=1, description="once: what all tests have learned is counted together"
+    )
+    tests: Annotated[int, Field(ge=1, le=100)] = Field(
+        default=2, description="how often connections are opened, and the log is read"
+    )
+    log_within_s: Annotated[float, Field(gt=0, le=600)] = Field(
+        default=5,
+        description="what is logged later than this after a test's end is late; what "
+        "is not there after twice that is missing",
+    )
+    stateful: LogKeys = Field(
+        default=LogKeys(), description="the connections, and how they are opened"
+    )
+
+    @property
+    def given_rate_fps(self) -> int | None:
+        """New connections per second."""
+        return self.stateful.phase1_rate
 
 
 class TcpUseKeys(RetransmitKeys, EstablishmentKeys, SearchedKeys):
@@ -599,6 +625,7 @@ _Any: TypeAlias = (
     | IdleTimeoutSpec
     | NatBehaviourSpec
     | PortLimitSpec
+    | NatLogSpec
     | ConnectionRateSpec
     | TableCapacitySpec
     | TeardownRateSpec

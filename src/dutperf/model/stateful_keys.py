@@ -324,6 +324,35 @@ class LimitKeys(WholeKeys):
         yield from super().troubles(hosts)
 
 
+class LogKeys(OpenedKeys):
+    """Connections that the device is to log."""
+
+    order: Order = Field(
+        default="increasing", description="of the four-tuples: increasing"
+    )
+    connections: OneOrMore[Annotated[int, Field(ge=1, le=MAX_TOLD)]] = Field(
+        default=[MAX_TOLD], description="how many each test opens"
+    )
+    phase1_rate: Annotated[int, Field(ge=1, le=10**12)] = Field(
+        default=10_000,
+        description="connections opened a second; what connection-rate finds, or less",
+    )
+
+    def each(self, hosts: Addresses) -> list[Stateful]:
+        """See ``ConnectionKeys``."""
+        told = {"is_told": True}
+        return [each.model_copy(update=told) for each in super().each(hosts)]
+
+    def troubles(self, hosts: Addresses) -> Iterator[KeyedError]:
+        """What of these keys does not fit together, or not the hosts."""
+        if self.order != "increasing":
+            yield KeyedError(
+                ("stateful", "order"),
+                "must be increasing: whose a mapping is is known by its number",
+            )
+        yield from super().troubles(hosts)
+
+
 class RateKeys(ConnectionKeys):
     """Connections whose rate is looked for."""
 

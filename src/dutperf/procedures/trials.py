@@ -170,6 +170,8 @@ class Ask:
         it may be run again.
     attempts: how often it is run at most while it is invalid; 1: nobody repeats it.
     trigger_after_s: when hooks during_trial are run, or a person is asked to act.
+    log_within_s: the record has what the device logs meanwhile of its mappings; what
+        comes so long after the end is in time, in as long again late; None: it has not.
     """
 
     cell: Cell
@@ -185,6 +187,7 @@ class Ask:
     rejudge: Rejudge | None = None
     attempts: int = ATTEMPTS
     trigger_after_s: float | None = None
+    log_within_s: float | None = None
 
 
 class Trials(Protocol):

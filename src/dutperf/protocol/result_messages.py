@@ -71,6 +71,8 @@ ReasonCode = Literal[
     "too_short",
     "short_tests",
     "table_disagrees",
+    "log_incomplete",
+    "log_unreadable",
     # Said by the plan about a trial on connections (RFC 9693 4.7):
     "phase1_failed",
     "unexpected_address",

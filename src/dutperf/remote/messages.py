@@ -287,6 +287,7 @@ _ITS_OWN = {
     "hugepages",
     "memory_mb",
     "hooks",
+    "nat_log",
     "device",
     "snmp",
     "cores",

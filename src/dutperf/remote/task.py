@@ -22,6 +22,7 @@ from pathlib import Path
 
 from dutperf import lab
 from dutperf.config import PlannedTestbed, Testbed
+from dutperf.config.testbed import Hooks, NatLog
 from dutperf.errors import DutperfError, InputError, defect
 from dutperf.procedures.events import (
     CellStarted,
@@ -254,15 +255,18 @@ def _check_owned(workshop: Workshop, ticket: Ticket) -> None:
             ticket.stands_in is not None,
         ):
             raise InputError(f"it does not own {planned.name}", "see its --testbed")
-        if (
-            planned.lab
-            and planned.testbed.hooks
-            != planned.as_asked(lab.plan(planned.lab.name)).hooks
+        if planned.lab and _does(planned.testbed) != _does(
+            planned.as_asked(lab.plan(planned.lab.name))
         ):
             raise InputError(
                 f"the hooks of {planned.name} are not those of the lab",
                 "install the same dutperf on all hosts",
             )
+
+
+def _does(testbed: Testbed) -> tuple[Hooks, NatLog | None]:
+    """What a lab's testbed does on its machine beside frames."""
+    return testbed.hooks, testbed.nat_log
 
 
 def _measure(workshop: Workshop, ticket: Ticket) -> bool:

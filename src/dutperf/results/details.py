@@ -91,6 +91,31 @@ class Behaviour(Stored):
     found: str = Field(description="what was seen, with ends that show it")
 
 
+LogVerdict = Literal["named", "missing", "wrong", "ambiguous", "duplicate", "late"]
+
+
+class LogAudit(Stored):
+    """What a NAT's log says of the mappings that were seen, all tests together."""
+
+    tests: int
+    opened: int = Field(description="connections whose first frame was sent")
+    learned: int = Field(
+        description="mappings that were seen: of connections, or, where no entry has a "
+        "remote end, of inside ends"
+    )
+    verdicts: dict[LogVerdict, int] = Field(description="how many of those, each one")
+    examples: list[str] = Field(description="the first of each verdict but named")
+    entries: int = Field(description="of the log, mappings that begin and blocks")
+    other: int = Field(description="of those, of no mapping that was seen")
+    unread: int = Field(description="lines or records of no mapping, or broken")
+    clock_ns: int | None = Field(
+        description="median of an entry's time less that of its connection's first "
+        "frame: the clocks' difference and how long logging takes; null: no times"
+    )
+    clock_low_ns: int | None = Field(description="the 1st percentile")
+    clock_high_ns: int | None = Field(description="the 99th percentile")
+
+
 class TeardownRate(Stored):
     """One repeat of RFC 9693 4.8: what it took to delete all connections at once."""
 

@@ -26,6 +26,7 @@ from dutperf.results.details import (
     Eviction,
     Expiry,
     FrameCount,
+    LogAudit,
     Measure,
     Outage,
     Recovery,
@@ -214,6 +215,9 @@ class CellResult(Stored):
     )
     behaviour: list[Behaviour] = Field(
         default=[], description="nat-behaviour: each thing that was looked at"
+    )
+    log: LogAudit | None = Field(
+        default=None, description="nat-log: all its tests together"
     )
     teardown: list[TeardownRate] = Field(
         default=[], description="teardown-rate: each repeat"

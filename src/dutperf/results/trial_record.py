@@ -10,6 +10,7 @@ from dutperf.catalogue import ProcedureName
 from dutperf.protocol.base import IpVersion, RoutingDaemonProtocol, Side
 from dutperf.protocol.result_messages import TrialResult
 from dutperf.protocol.trial_messages import TrialRequest
+from dutperf.results.device_log import DeviceLog
 from dutperf.results.units import Stored
 
 StreamName = Literal["foreground", "background"]
@@ -154,6 +155,9 @@ class TrialRecord(Stored):
     )
     routing: list[RoutingSession] = Field(
         default=[], description="where a daemon tells the device routes"
+    )
+    log: DeviceLog | None = Field(
+        default=None, description="nat-log: what the device logged of its mappings"
     )
     environment: str | None = Field(
         default=None,

@@ -465,6 +465,9 @@ def _acts(testbed: Testbed) -> Iterator[str]:
                 yield f"{dotted(each.keys)}.port.memif: {path}"
     for key, hook in testbed.hooks.each():
         yield f"hooks.{key}: {_command(hook)}"
+    if log := testbed.nat_log:
+        told = _command(Hook(command=log.command, ssh=log.ssh)) if log.command else None
+        yield f"nat_log: {told or log.file or log.listen}"
     community = testbed.snmp.stored.community
     if isinstance(community, Secret):
         yield f"snmp.community: {community} (sent to the gateway)"

@@ -25,6 +25,7 @@ from dutperf.model.specs import (
     ConnectionRateSpec,
     IdleTimeoutSpec,
     NatBehaviourSpec,
+    NatLogSpec,
     ObservedKeys,
     TcpUseKeys,
     TeardownRateSpec,
@@ -339,6 +340,8 @@ def _estimate(cell: Cell) -> CellEstimate:
             return _of_waiting(cell, spec)
         case ObservedKeys() as spec:
             return _of_observed(cell, spec)
+        case NatLogSpec() as spec:
+            return _of_log(cell, spec)
         case ConnectionRateSpec() | TcpUseKeys() as spec:
             return _of_connections(cell, spec)
     if cell.phase2:
@@ -476,6 +479,14 @@ def _of_observed(cell: Cell, spec: ObservedKeys) -> CellEstimate:
     each_s = stateful.connections / spec.stateful.phase1_rate
     duration_s = trials * (each_s + stateful.timeout_ms / 1000) + waits_s(cell)
     return CellEstimate(cell, 1, trials, duration_s)
+
+
+def _of_log(cell: Cell, spec: NatLogSpec) -> CellEstimate:
+    """Opened; then the log is waited for, twice."""
+    stateful = stateful_of(cell)
+    each_s = stateful.connections / spec.stateful.phase1_rate + waits_s(cell)
+    each_s += stateful.timeout_ms / 1000 + 2 * spec.log_within_s
+    return CellEstimate(cell, 1, spec.tests, spec.tests * each_s)
 
 
 def _of_capacity(cell: Cell, spec: CapacitySearchKeys) -> CellEstimate:

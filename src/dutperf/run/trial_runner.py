@@ -48,6 +48,7 @@ from dutperf.results.trial_record import (
 from dutperf.routing import Speaker
 from dutperf.run import JournalEndsError, Replay, opens
 from dutperf.run.announcing import with_community, without_community
+from dutperf.run.device_log import reading
 from dutperf.run.hook_runs import (
     Trigger,
     ask_is_alive,
@@ -255,7 +256,9 @@ class TrialRunner:
         hooks = [*self._hooks, *self._made_ready(coming)]
         started_at = datetime.now(UTC).isoformat("T", "milliseconds")
         trigger = self._trigger(ask)
-        seen = self._run(measurer, coming, trigger)
+        with reading(self._testbed.nat_log, ask, self.sleep) as log:
+            seen = self._run(measurer, coming, trigger)
+            logged = log()
         result = seen.result
         routing = self._speaker.sessions() if self._speaker else []
         hooks += trigger.finished(result) if trigger else []
@@ -281,6 +284,7 @@ class TrialRunner:
             device_drops=seen.drops,
             earlier=coming.earlier,
             routing=routing,
+            log=logged,
         )
 
     def _made_ready(self, coming: _Next) -> list[HookRun]:

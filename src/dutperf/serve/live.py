@@ -129,7 +129,7 @@ class Following:
 def _in_short(record: TrialRecord) -> TrialRecord:
     """Without what was counted and timed: a search needs rates and verdicts."""
     result = record.result.model_copy(update={"directions": [], "ports": []})
-    return record.model_copy(update={"result": result, "hooks": []})
+    return record.model_copy(update={"result": result, "hooks": [], "log": None})
 
 
 def _repeat(record: TrialRecord, cell: Cell | None) -> str:

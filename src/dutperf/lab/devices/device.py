@@ -22,7 +22,7 @@ from dutperf.config.side import (
     SideConfig,
     TesterPort,
 )
-from dutperf.config.testbed import DeviceFacts, Hooks, Routing
+from dutperf.config.testbed import DeviceFacts, Hooks, NatLog, Routing
 from dutperf.errors import SetupError
 from dutperf.lab import device_cpu, machine, netns, topology
 from dutperf.lab.netns import CHAIN, NAMESPACES, TESTER, name_in_lab
@@ -103,6 +103,7 @@ class LabDevice:
             those of a stateful test are to come as they were sent.
         hooks: how its state is cleared, its counters are read and it is restarted, as
             of any testbed's device; each command takes milliseconds.
+        nat_log: where its log of mappings is, if it has one.
         restarts: what is done when it is restarted (RFC 6201 4.2, a reset of
             software), with its processes and a way to start them again; what that was.
         routing: how its routing daemons speak with their neighbours.
@@ -127,6 +128,7 @@ class LabDevice:
     tracking: Tracking | None = None
     translates: bool = True
     hooks: Hooks = field(default_factory=Hooks)
+    nat_log: NatLog | None = None
     restarts: Callable[[LabDevice, Sequence[Process], Programs], str] = restart_links
     routing: Routing = field(default_factory=Routing)
     hops: int | None = None
@@ -148,6 +150,7 @@ class LabDevice:
             left=_moved(self.left, own_name),
             right=_moved(self.right, own_name),
             hooks=_moved(self.hooks, own_name),
+            nat_log=self.nat_log and _moved(self.nat_log, own_name),
         )
 
     @property
