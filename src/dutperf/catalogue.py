@@ -35,6 +35,7 @@ ProcedureName = Literal[
     "teardown-rate",
     "system-recovery",
     "outage",
+    "power",
 ]
 Family = Literal[
     "rate search",
@@ -43,6 +44,7 @@ Family = Literal[
     "fixed load",
     "connections",
     "load over time",
+    "energy",
 ]
 Unit = Literal[
     "fps",
@@ -53,6 +55,7 @@ Unit = Literal[
     "connections/s",
     "connections",
     "ports",
+    "nJ/bit",
 ]
 
 
@@ -221,6 +224,24 @@ _ALL = (
         value="outage",
         statistic="average",
         also=("failover time", "convergence time", "reset time"),
+    ),
+    Procedure(
+        name="power",
+        family="energy",
+        title="Energy per bit",
+        finds="Watts idle and by load, energy per packet and bit.",
+        heading="Energy per bit forwarded at full load, and watts by load",
+        unit="nJ/bit",
+        better="lower",
+        sections={"draft-ietf-bmwg-powerbench": "Abstract"},
+        metric="energy_per_bit",
+        examples=(
+            "dutperf power testbed.yaml",
+            "dutperf power testbed.yaml --rate 100000 --load 50,100",
+        ),
+        value="energy per bit",
+        statistic="average",
+        also=("energy",),
     ),
     Procedure(
         name="dns64",

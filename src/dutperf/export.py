@@ -329,6 +329,7 @@ _UNITS: Mapping[str, tuple[str, float]] = {
     "connections/s": ("connections_per_second", 1),
     "connections": ("connections", 1),
     "ports": ("ports", 1),
+    "nJ/bit": ("joules_per_bit", 1e9),
 }
 """Base units, and how many of ours one is."""
 

@@ -12,7 +12,7 @@ from hostile import SHOWN, hostile_results
 from many_runs import CELL, stored_run
 from prometheus_client import parser as older
 from prometheus_client.openmetrics import parser
-from recovery_sample import outage_results, recovery_results
+from recovery_sample import outage_results, power_results, recovery_results
 from report_sample import LOSSES_4, loss_cell, sample_results, store, throughput_cell
 from timed_sample import delay_results
 from told_cells import retyped
@@ -103,6 +103,7 @@ def test_every_procedure_is_told_in_base_units_and_both_formats(
             burst_results,
             recovery_results,
             outage_results,
+            power_results,
         )
     ):
         results: ResultsFile = made().model_copy(update={"trials": []})

@@ -14,6 +14,7 @@ mistake there is not made again here. It is held against every run that a test m
     delays       latency, PDV, IPDV
     recovery     system recovery
     outage       outages
+    power        watts and energy
     connections  connection rate, table capacity, tear-down
     beside       media, loads that another cell found
     scalability  what more flows cost (RFC 8219 10.2)

@@ -225,6 +225,8 @@ def _load(source: Source) -> Json:
     before = source.done.get(stored.get("cell") or "")
     asked = share_of(stored["asked"], before) if before else None
     sent = trials[0]["load_fps"]
+    if source.cell["procedure"] == "power":  # the loads rise to it
+        sent = trials[-1]["load_fps"]
     if source.cell["procedure"] == "system-recovery" and stored["asked"].isdecimal():
         asked = int(stored["asked"])
     if source.cell["procedure"] in ("frame-loss", "system-recovery"):

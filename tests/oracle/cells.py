@@ -15,6 +15,7 @@ from oracle.delays import derived_delays
 from oracle.outage import derived_outage
 from oracle.passports import beside_passport
 from oracle.phases import counted_trials
+from oracle.power import derived_power
 from oracle.recovery import derived_recovery
 from oracle.searches import (
     Asked,
@@ -63,6 +64,8 @@ def _by_procedure(source: Source) -> Json:
             return derived_recovery(source.settings, asked) or _UNMEASURED
         case "outage":
             return derived_outage(source.settings, asked)
+        case "power":
+            return derived_power(source.cell["cell"], asked)
         case _:
             return derived_connections(
                 procedure,
@@ -105,6 +108,7 @@ _NOTHING: Json = {
     "eviction": None,
     "recovery": None,
     "outage": None,
+    "power": None,
 }
 """What a cell has none of, unless its procedure does."""
 _NOT_ALWAYS_DERIVED = {

@@ -36,6 +36,7 @@ def outcomes(text: str, *cells: CellResult) -> list[str]:
         ("CPS >= 20k", "connection-rate", "", True, 20_000),
         ("concurrent sessions >= 1M", "table-capacity", "", True, 1_000_000),
         ("failover time <= 50 ms", "outage", "", False, 50_000_000),
+        ("energy per bit <= 400 nJ/bit", "power", "", False, 400),
     ],
 )
 def test_operators_words_are_understood(
@@ -55,6 +56,8 @@ def test_operators_words_are_understood(
         (">= 5", "no figure is called ''"),
         ("speed >= 5", "no figure is called 'speed'"),
         ("p100 latency <= 1 ms", "no figure is called 'p100 latency'"),
+        ("power <= 50", "of which unit"),
+        ("power <= 50 W", "of which unit"),
         ("throughput >= fast", "'fast' is no bound"),
         ("throughput >= -1", "'-1' is no bound"),
         ("throughput >= nan", "'nan' is no bound"),

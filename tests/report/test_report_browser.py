@@ -17,7 +17,12 @@ from burst_sample import bursts_and_a_group
 from connection_sample import RATES_PER_S, rate_results, stateful_results
 from hostile import NASTY, SHOWN, hostile_environment, hostile_results
 from playwright.sync_api import Browser, Page, expect
-from recovery_sample import outage_results, query_results, recovery_results
+from recovery_sample import (
+    outage_results,
+    power_results,
+    query_results,
+    recovery_results,
+)
 from report_sample import (
     all_sizes,
     on_media,
@@ -110,6 +115,12 @@ def outage_report(written: Written) -> Path:
 
 
 @pytest.fixture(scope="module")
+def power_report(written: Written) -> Path:
+    """Watts by load."""
+    return written.of("power", power_results())
+
+
+@pytest.fixture(scope="module")
 def queries_report(written: Written) -> Path:
     """A DNS64 server, by two shares."""
     return written.of("queries", query_results())
@@ -147,6 +158,7 @@ PAGES = {
     "bursts_report": bursts_and_a_group,
     "recovery_report": recovery_results,
     "outage_report": outage_results,
+    "power_report": power_results,
     "queries_report": query_results,
 }
 

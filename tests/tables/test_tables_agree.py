@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from burst_sample import burst_results, bursts_of_flows
 from connection_sample import rate_results, stateful_results
-from recovery_sample import outage_results, recovery_results
+from recovery_sample import outage_results, power_results, recovery_results
 from report_sample import all_sizes, sample_environment, sample_results, store
 from stored_samples import STORED
 from timed_sample import delay_results
@@ -167,6 +167,7 @@ def printed_figures(table: Table) -> Counter[str]:
         bursts_of_flows,
         recovery_results,
         outage_results,
+        power_results,
         stored_run,
     ],
 )

@@ -21,6 +21,7 @@ from gateways import (
     logging_to,
     nat44,
 )
+from meters import METERED, SimulatedMeter, TimedEngine
 from planning import TESTBED, Recording, cell
 
 from dutperf.config import Testbed
@@ -54,6 +55,7 @@ class Case:
     hooks: tuple[str, ...] = ()
     dut: Callable[[float, int], int] = lambda _rate_fps, frames: frames
     arrivals: Arrivals | None = None
+    meter: SimulatedMeter | None = None
     remembers: bool = False
     """What earlier tests opened, where no hook empties the table."""
     lies: Mapping[int, Lie] | None = None
@@ -75,12 +77,15 @@ class Case:
     @property
     def _testbed(self) -> Testbed:
         if not self.nat:
-            return TESTBED
+            return METERED if self.meter else TESTBED
         if self.lies is not None:
             return logging_to(_log_file())
         return nat44(*self.hooks) if self.hooks else NAT44
 
     def _recording(self, stored: Sequence[TrialRecord]) -> Recording:
+        if self.meter:
+            timed = TimedEngine(self.dut)
+            return Recording(timed, testbed=METERED, stored=stored, meter=self.meter)
         if not self.nat:
             engine = FakeEngine(self.dut, arrivals=self.arrivals)
             return Recording(engine, stored=stored)
@@ -279,6 +284,17 @@ CASES = {
             "repeats": 3,
         },
         arrivals=absent((1_200_000_000, 1_500_000_000)),
+    ),
+    "power": Case(
+        {
+            "procedure": "power",
+            "rate_fps": 1000,
+            "trial_duration_s": 20,
+            "load_percent": [10, 50, 100],
+            "repeats": 2,
+        },
+        dut=step(800),
+        meter=SimulatedMeter(noise_w=0.3, averaging_s=2, idle_s=20),
     ),
     "latency": Case({"procedure": "latency", "rate_fps": 1000, "repeats": 3}),
     "pdv": Case({"procedure": "pdv", "rate_fps": 1000, "repeats": 3}),

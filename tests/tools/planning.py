@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from dutperf.config import Campaign, PlannedTestbed, Testbed, expand, spec_from
+from dutperf.config.testbed import PowerMeter
 from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.model.cell import Cell
 from dutperf.model.specs import SPECS, ProcedureSpec
@@ -29,8 +30,9 @@ from dutperf.run.engine_session import (
 )
 from dutperf.run.hook_runs import run_hooks
 from dutperf.run.local_executor import Surroundings
+from dutperf.run.metering import open_meter
 from dutperf.run.openings import Openings
-from dutperf.run.trial_runner import TrialRunner
+from dutperf.run.trial_runner import Metering, TrialRunner
 from dutperf.simulation.fake_engine import Dut, FakeEngine
 
 TESTBED = Testbed.model_validate(
@@ -222,6 +224,7 @@ class Recording:
         device: DeviceWatch | None = None,
         stored: Sequence[TrialRecord] = (),
         openings: Openings | None = None,
+        meter: Metering | None = None,
     ) -> None:
         self.engine = engine
         self.records: list[TrialRecord] = []
@@ -239,6 +242,7 @@ class Recording:
             clock=clock,
             stored=stored,
             openings=openings,
+            meter=meter,
         )
 
     @property
@@ -293,6 +297,7 @@ class Run:
         device: DeviceWatch | None = None,
         openings: Openings | None = None,
         speaking: Speaking = no_speaker,
+        meter: Callable[[PowerMeter], Metering] = open_meter,
     ) -> None:
         self.path = path
         self.planned = [PlannedTestbed(testbed=testbed)]
@@ -309,6 +314,7 @@ class Run:
             sleep=sleep,
             openings=lambda _testbed: openings,
             speaking=speaking,
+            meter=meter,
         )
 
     def __call__(self, what: Campaign = TWO_CELLS) -> ResultsFile:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
+from meters import METERED, SimulatedMeter, TimedEngine
 from planning import Run, campaign, spec
 
 from dutperf.results import ResultsFile
@@ -50,6 +51,19 @@ def outage_results(*spans_ns: tuple[int, int], **keys: object) -> ResultsFile:
     engine = FakeEngine(lambda *_: 0, arrivals=absent(*spans))
     with tempfile.TemporaryDirectory() as directory:
         return Run(Path(directory) / "run", engine)(what)
+
+
+def power_results(meter: SimulatedMeter | None = None, **keys: object) -> ResultsFile:
+    """A device of 40 W and 10 µJ a frame, which loses some at full load."""
+    given = {"trial_duration_s": 20, "load_percent": [10, 50, 100], "rate_fps": 100_000}
+    what = campaign(spec(procedure="power", **given | keys))
+    known = meter or SimulatedMeter(noise_w=0.3, idle_s=20)
+    with tempfile.TemporaryDirectory() as directory:
+        engine = TimedEngine(step(90_000))
+        run = Run(
+            Path(directory) / "run", engine, testbed=METERED, meter=lambda _: known
+        )
+        return run(what.model_copy(update={"testbed": [METERED]}))
 
 
 def query_results() -> ResultsFile:

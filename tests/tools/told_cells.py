@@ -25,6 +25,7 @@ _NEEDED: dict[str, dict[str, object]] = {
     "ipdv": {"rate_fps": 1000},
     "system-recovery": {"throughput_fps": 1000},
     "outage": {"rate_fps": 1000},
+    "power": {"rate_fps": 1000},
     "teardown-rate": {"rate_fps": 1000},
 }
 

@@ -415,7 +415,7 @@ def _sweep_chart(number: int, swept: Swept) -> Chart | None:
             "tickformat": ",d",
         },
         {"rangemode": "tozero", "nticks": 6}
-        | ({"tickformat": ",d"} if of.unit not in ("ns", "percent") else {}),
+        | ({"tickformat": ",d"} if of.unit not in ("ns", "percent", "nJ/bit") else {}),
     )
     figure["showlegend"] = False
     figure["shapes"] = _knee_marks(of)

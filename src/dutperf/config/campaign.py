@@ -33,6 +33,7 @@ from dutperf.model.specs import (
     FixedLoadKeys,
     LatencySpec,
     OutageSpec,
+    PowerSpec,
     ProcedureSpec,
 )
 from dutperf.protocol.port_messages import PortSpec
@@ -228,6 +229,8 @@ def _quick(spec: type[ProcedureSpec], procedure: Mapping[str, Any]) -> dict[str,
         found |= {"trial_duration_s": _QUICK_QUERIES_S}
     if issubclass(spec, OutageSpec):
         found |= {"trial_duration_s": 20.0, "trigger_after_s": 1.0}
+    if issubclass(spec, PowerSpec):
+        found |= {"trial_duration_s": 10.0}
     return found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from dutperf.config.encapsulation import BindingFile
 from dutperf.config.flows import directions, ends, flows, senders, side_versions
-from dutperf.config.testbed import Testbed
+from dutperf.config.testbed import FEWEST_READINGS, Testbed
 from dutperf.errors import InputError
 from dutperf.model.capture import Capture
 from dutperf.model.cell import Cell
@@ -330,9 +330,13 @@ def _check_customers(cell: Cell, side: Side, key: str) -> None:
 def check_hooks(testbed: Testbed, cell: Cell) -> None:
     """Refuse a tear-down (RFC 9693 4.8) of a device that nobody can ask for it.
 
+    And watts that nobody tells, or too rarely.
+
     Raises:
-        InputError: says which hook is missing.
+        InputError: says which hook, or meter, is missing.
     """
+    if cell.spec.is_metered:
+        _check_meter(testbed, cell)
     if not isinstance(cell.spec, TeardownRateSpec) or cell.stateful is None:
         return
     if cell.stateful.expiry and testbed.hooks.table_count is None:
@@ -361,6 +365,23 @@ def check_log(testbed: Testbed, cell: Cell) -> None:
             f"testbed {testbed.name} does not say where the log of mappings is",
             "add nat_log: {file: ..., format: ...}, or command or listen for file, to "
             "the testbed",
+        )
+
+
+def _check_meter(testbed: Testbed, cell: Cell) -> None:
+    meter, trial_s = testbed.power, cell.spec.trial_duration_s
+    if meter is None:
+        raise InputError(
+            f"testbed {testbed.name} has no power meter",
+            "add power: {command: [...], accuracy_percent: 1} to the testbed, or rapl, "
+            "snmp or ipmi in place of command (docs/power.md); a lab has none",
+        )
+    if trial_s < meter.least_trial_s:
+        raise KeyedError(
+            ("trial_duration_s",),
+            f"{trial_s:g} s is too short for {FEWEST_READINGS} readings of the meter, "
+            f"which take {meter.least_trial_s:g} s",
+            "send for longer (--trial-duration), or lower power.every_s of the testbed",
         )
 
 

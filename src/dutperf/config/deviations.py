@@ -26,6 +26,7 @@ from dutperf.model.specs import (
     FixedLoadKeys,
     LatencySpec,
     OutageSpec,
+    PowerSpec,
     SystemRecoverySpec,
     TeardownRateSpec,
 )
@@ -36,6 +37,12 @@ from dutperf.standards import Deviation, Level
 _FORMAT = "RFC 2544 8, C.2.6.4"
 _UPDATE_BEFORE_S = 5
 _TTL = 10
+_POWER = Deviation(
+    "draft-ietf-bmwg-powerbench",
+    "the procedure of the draft",
+    "a procedure of dutperf's own: the draft is no RFC yet",
+    "definition",
+)
 _QUERY_MS = 1000
 
 
@@ -204,6 +211,8 @@ def deviations(cell: Cell) -> list[Deviation]:
             found += _overload(spec)
         case OutageSpec() as spec:
             found += _outage(cell, spec)
+        case PowerSpec():
+            found.append(_POWER)
     found += _repeats(cell)
     if isinstance(cell.spec, LatencySpec):
         found += _tags(cell.spec)

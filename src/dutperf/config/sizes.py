@@ -120,10 +120,11 @@ def mean_frame_size(cell: Cell, side: Side) -> Fraction:
     Of foreground and background in their mix, over all sizes of an IMIX. Where the
     directions differ, those of the larger ones.
     """
-    return max(_mean_of(cell, side, sender) for sender in senders(cell))
+    return max(mean_size_from(cell, side, sender) for sender in senders(cell))
 
 
-def _mean_of(cell: Cell, side: Side, sender: Side) -> Fraction:
+def mean_size_from(cell: Cell, side: Side, sender: Side) -> Fraction:
+    """The same of the frames that one side sends."""
     foreground = _mean(cell, "foreground", side, sender)
     beside, share = cell.traffic.beside, cell.traffic.foreground
     if beside and beside.is_flood and cell.stateful:

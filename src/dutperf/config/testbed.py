@@ -350,6 +350,116 @@ class NatLog(Strict):
         return host, int(found[3])
 
 
+# The meter of the device's power.
+
+
+class SnmpOutlet(Strict):
+    """An outlet, or a supply, whose watts an SNMP agent tells (snmpget, version 2c)."""
+
+    host: _Word = Field(description="name or address of the agent")
+    oid: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9.:-]*$")] = Field(
+        description="of the object that holds the power"
+    )
+    scale: Annotated[float, Field(gt=0, le=1e6)] = Field(
+        default=1, description="watts of 1 of it; of tenths of a watt 0.1"
+    )
+    community: Secret | None = Field(
+        default=None, description="{env: NAME} or {file: PATH}; default: public"
+    )
+
+
+class IpmiHost(Strict):
+    """A management controller (ipmitool ... dcmi power reading)."""
+
+    host: _Word = Field(description="name or address of the controller")
+    user: _Word = Field(description="who may read")
+    password: Secret = Field(description="{env: NAME} or {file: PATH}")
+
+
+class PowerMeter(Strict):
+    """What tells the device's power: one of command, rapl, snmp and ipmi."""
+
+    command: list[MaybeSecret[Annotated[str, Field(min_length=1)]]] = Field(
+        default=[],
+        min_length=1,
+        description="program and arguments that print watts, and if they know it when "
+        "the meter took them",
+    )
+    ssh: SshHost | None = Field(
+        default=None, description="where command runs; default: this machine"
+    )
+    rapl: Annotated[str, Field(min_length=1)] | None = Field(
+        default=None,
+        description="a domain of this machine's energy counters, package-0, or the "
+        "name of its folder in /sys/class/powercap",
+    )
+    snmp: SnmpOutlet | None = Field(default=None, description="by SNMP")
+    ipmi: IpmiHost | None = Field(default=None, description="by IPMI")
+    accuracy_percent: Annotated[float, Field(gt=0, lt=100)] = Field(
+        description="of a reading, by the meter's data sheet"
+    )
+    accuracy_w: Annotated[float, Field(ge=0, le=1e6)] = Field(
+        default=0, description="and beside that; of whole watts at least 0.5"
+    )
+    every_s: Annotated[float, Field(ge=0.1, le=60)] = Field(
+        default=1, description="from one reading to the next"
+    )
+    averaging_s: Annotated[float, Field(ge=0, le=3600)] = Field(
+        default=0,
+        description="over which the meter averages, or how rarely it has a new value: "
+        "what it says so soon after a trial's begin does not count",
+    )
+    timeout_s: Annotated[float, Field(gt=0, le=60)] = Field(
+        default=5, description="an answer that takes longer is none"
+    )
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        kinds = ("command", "rapl", "snmp", "ipmi")
+        if sum(bool(getattr(self, kind)) for kind in kinds) != 1:
+            raise ValueError(
+                "give exactly one of the keys command, rapl, snmp and ipmi"
+            )
+        if self.ssh and not self.command:
+            raise KeyedError(("ssh",), "is for command alone")
+        return self
+
+    @property
+    def hook(self) -> Hook | None:
+        """What is run for a reading; None: a file is read."""
+        words: list[str | Secret] = list(self.command)
+        if snmp := self.snmp:
+            words = ["snmpget", "-v2c", "-c", snmp.community or "public", "-OqvU"]
+            words += [snmp.host, snmp.oid]
+        elif ipmi := self.ipmi:
+            words = ["ipmitool", "-I", "lanplus", "-H", ipmi.host, "-U", ipmi.user]
+            words += ["-P", ipmi.password, "dcmi", "power", "reading"]
+        if not words:
+            return None
+        return Hook(command=words, ssh=self.ssh, timeout_s=self.timeout_s)
+
+    @property
+    def words(self) -> str:
+        """Which it is, without secrets."""
+        if self.rapl:
+            return f"RAPL, {self.rapl}"
+        if self.snmp:
+            return f"{self.snmp.oid} of {self.snmp.host} by SNMP"
+        if self.ipmi:
+            return f"{self.ipmi.host} by IPMI"
+        return " ".join(map(str, self.command))
+
+    @property
+    def least_trial_s(self) -> float:
+        """A trial with as many readings as an interval of their mean takes."""
+        reading_s = (FEWEST_READINGS + 2) * self.every_s
+        return self.averaging_s + max(reading_s, FEWEST_READINGS * self.averaging_s)
+
+
+FEWEST_READINGS = 6
+"""Of a load: fewer have no interval with 95 % (``stats.mean_interval``)."""
+
+
 # The whole: the tester's ports, its addresses, and the device between.
 
 
@@ -435,6 +545,10 @@ class Testbed(Strict):
     )
     nat_log: NatLog | None = Field(
         default=None, description="the DUT's log of its mappings, for nat-log"
+    )
+    power: PowerMeter | None = Field(
+        default=None,
+        description="what tells the DUT's power, for procedures that need it",
     )
 
     @field_validator("cores")
@@ -530,9 +644,11 @@ class Testbed(Strict):
         """
         if queries:
             self.snmp.secret()
-        for _, hook in self.hooks.each():
-            for secret in hook.secrets:
-                secret.value()
+        hooks = [hook for _, hook in self.hooks.each()]
+        if self.power and self.power.hook:
+            hooks.append(self.power.hook)
+        for secret in (secret for hook in hooks for secret in hook.secrets):
+            secret.value()
 
     @property
     def has_no_medium(self) -> bool:

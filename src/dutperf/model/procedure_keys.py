@@ -406,6 +406,11 @@ class ProcedureKeys(Strict):
                     raise KeyedError((*filter(None, (block,)), name), words)
 
     @property
+    def is_metered(self) -> bool:
+        """Whether the device's power is read in its trials."""
+        return False
+
+    @property
     def is_of_frames(self) -> bool:
         """Whether its rate is that of all frames, and nothing answers them."""
         return self.tcp is None and self.dns is None

@@ -26,6 +26,7 @@ _CALLED: dict[Unit, tuple[str, ...]] = {
     "connections": ("connections", "sessions"),
     "ports": ("ports",),
     "ns": tuple(_TIMES_NS),
+    "nJ/bit": ("nJ/bit",),
 }
 _EXAMPLES = "'throughput >= 200k', 'p99 latency <= 500us', 'frame loss <= 0.1%'"
 
@@ -59,6 +60,8 @@ def requirement(text: str) -> Requirement:
     bound = told[3].strip()
     if unit == "ns" and not re.search("s$", bound):
         raise InputError(f"{text!r}: of which unit?", "a time has one: 500us, 2 ms")
+    if unit == "nJ/bit" and not bound.endswith(unit):  # who thinks of watts is told
+        raise InputError(f"{text!r}: of which unit?", f"it is in {unit}: 400 {unit}")
     at_least = told[2] in (">=", "at least")
     return Requirement(text, procedure, figure, at_least, bound_in_unit(bound, unit))
 

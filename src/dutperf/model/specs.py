@@ -543,6 +543,55 @@ class OutageSpec(LoadKeys):
         return self
 
 
+# Power: watts without a load and with each (draft-ietf-bmwg-powerbench).
+
+
+FULL_PERCENT = 100.0
+
+
+class PowerSpec(LoadKeys):
+    """Watts by load, and energy per bit and packet that the device forwards."""
+
+    takes_beside = False
+    without = ("flows", "stateful")
+
+    procedure: Literal["power"] = Field(description=told("power"))
+    rate_fps: FixedRate = Field(
+        default="throughput",
+        description="what 100 % of the loads is, of each direction; the throughput "
+        "that the campaign finds before, 90% of throughput, or frames per second",
+    )
+    load_percent: Annotated[
+        list[Annotated[float, Field(gt=0, le=FULL_PERCENT)]],
+        Field(min_length=1),
+        Listed(),
+    ] = Field(
+        default=[float(each) for each in range(10, 101, 10)],
+        description="loads in percent of that, 100 among them, of which the figure is; "
+        "the lowest comes first, after as long without a frame",
+    )
+    repeats: RepeatNumber = Field(
+        default=1, description="how often each load is measured; the average counts"
+    )
+
+    @field_validator("load_percent")
+    @classmethod
+    def _loads_rise(cls, values: list[float]) -> list[float]:
+        if max(values) < FULL_PERCENT:
+            raise ValueError("must have 100 among them: the figure is of that load")
+        return sorted(distinct(values))
+
+    @model_validator(mode="after")
+    def _of_a_stream(self) -> Self:
+        self._check_without("must be left out: watts are those of one stream")
+        return self
+
+    @property
+    def is_metered(self) -> bool:
+        """The device's power is read in its trials."""
+        return True
+
+
 # System recovery (RFC 2544 26.5): how long frames are lost after an overload.
 
 
@@ -631,6 +680,7 @@ _Any: TypeAlias = (
     | TeardownRateSpec
     | SystemRecoverySpec
     | OutageSpec
+    | PowerSpec
 )
 ProcedureSpec = Annotated[_Any, Field(discriminator="procedure")]
 SPECS: dict[str, type[_Any]] = {spec.named(): spec for spec in get_args(_Any)}

@@ -19,6 +19,7 @@ from dutperf.errors import InputError
 from dutperf.model.cell import Cell
 from dutperf.model.loads import RateReference
 from dutperf.procedures.cell_results import of_cell
+from dutperf.procedures.events import OnEvent
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.searching import outcome
 from dutperf.procedures.trials import (
@@ -36,6 +37,7 @@ from dutperf.results.bounds import valued
 from dutperf.results.details import FrameCount
 from dutperf.results.model import CellResult, is_by_the_book
 from dutperf.results.rate_results import BoundCause, Load
+from dutperf.results.trial_record import TrialRecord
 from dutperf.search import attempted, tells_nothing
 from dutperf.standards import Deviation
 
@@ -75,6 +77,38 @@ def run_repeats(
         if hopeless(repeats[-1].reasons):
             break
     return repeats
+
+
+@dataclass
+class Recorded:
+    """Trials whose records are kept: they tell what was done, or read, meanwhile."""
+
+    runner: Trials
+
+    def __post_init__(self) -> None:
+        self._records: list[TrialRecord] = []
+
+    @property
+    def on_event(self) -> OnEvent:
+        """The runner's."""
+        return self.runner.on_event
+
+    @property
+    def finished(self) -> int:
+        """The runner's."""
+        return self.runner.finished
+
+    def run(self, ask: Ask) -> TrialRecord:
+        """See ``Trials``."""
+        self._records.append(self.runner.run(ask))
+        return self._records[-1]
+
+    def of(self, repeats: Sequence[Repeat]) -> list[TrialRecord]:
+        """The last trial of each repeat."""
+        ends = [0]
+        for repeat in repeats:
+            ends.append(ends[-1] + repeat.trials)
+        return [self._records[end - 1] for end in ends[1:]]
 
 
 def _repeat(tried: Sequence[TrialResult]) -> Repeat:

@@ -12,6 +12,7 @@ from dutperf.procedures import (
     dns64,
     frame_loss,
     outage,
+    power,
     system_recovery,
     throughput,
 )
@@ -51,6 +52,7 @@ METHODS: Mapping[ProcedureName, Method] = {
         back_to_back.METHOD,
         system_recovery.METHOD,
         outage.METHOD,
+        power.METHOD,
         delays.LATENCY_METHOD,
         delays.PDV_METHOD,
         delays.IPDV_METHOD,

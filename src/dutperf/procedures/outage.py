@@ -12,7 +12,6 @@ the device must forward, so the offered rate is theirs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from statistics import fmean
 
@@ -23,8 +22,8 @@ from dutperf.model.cell import Cell
 from dutperf.model.specs import OutageSpec
 from dutperf.procedures.cell_results import of_cell, of_repeats
 from dutperf.procedures.conclusions import DELAY_LIMITS, search_findings
-from dutperf.procedures.events import OnEvent
 from dutperf.procedures.fixed_load import (
+    Recorded,
     Repeat,
     load_record,
     load_words,
@@ -85,41 +84,12 @@ def measure_outage(runner: Trials, cell: Cell, load: MaxRate) -> CellResult:
         EngineError, SetupError: see ``Trials.run``.
     """
     spec = cell.spec_of(OutageSpec)
-    recorded = _Recorded(runner)
+    recorded = Recorded(runner)
     ask = Ask(
         cell, load.rate_fps, rejudge=_judged, trigger_after_s=spec.trigger_after_s
     )
     repeats = run_repeats(recorded, ask, same_each_time)
     return _conclude(cell, load, repeats, recorded.of(repeats))
-
-
-@dataclass
-class _Recorded:
-    """Trials whose records are kept: their hooks tell what was done meanwhile."""
-
-    runner: Trials
-
-    def __post_init__(self) -> None:
-        self._records: list[TrialRecord] = []
-
-    @property
-    def on_event(self) -> OnEvent:
-        return self.runner.on_event
-
-    @property
-    def finished(self) -> int:
-        return self.runner.finished
-
-    def run(self, ask: Ask) -> TrialRecord:
-        self._records.append(self.runner.run(ask))
-        return self._records[-1]
-
-    def of(self, repeats: Sequence[Repeat]) -> list[TrialRecord]:
-        """The last trial of each repeat."""
-        ends = [0]
-        for repeat in repeats:
-            ends.append(ends[-1] + repeat.trials)
-        return [self._records[end - 1] for end in ends[1:]]
 
 
 def _judged(result: TrialResult, *, again: bool) -> TrialResult:  # noqa: ARG001 - a link is no reason, first or last

@@ -28,6 +28,7 @@ _FAMILIES: tuple[Family, ...] = (
     "burst search",
     "connections",
     "load over time",
+    "energy",
 )
 """Whose cells have one figure each."""
 
@@ -48,6 +49,9 @@ def known_range(figure: Figure) -> tuple[float, float]:
         told = spec.resolution
     if told is not None and high < math.inf:
         high += float(Resolution.parse(told).width_fps(high))
+    if (power := figure.result.power) and power.full.total:  # and its meter
+        bound = power.full.total.bit_bound_nj
+        low, high = max(0.0, low - bound), high + bound
     if figure.limit in ("upper", "below"):
         low = 0.0
     is_open = figure.limit == "lower" or figure.repeats_at_least > 0

@@ -172,6 +172,8 @@ class Ask:
     trigger_after_s: when hooks during_trial are run, or a person is asked to act.
     log_within_s: the record has what the device logs meanwhile of its mappings; what
         comes so long after the end is in time, in as long again late; None: it has not.
+    metered: the testbed's power meter is read meanwhile.
+    idle_s: how long it is read before, while nothing is sent.
     """
 
     cell: Cell
@@ -188,6 +190,8 @@ class Ask:
     attempts: int = ATTEMPTS
     trigger_after_s: float | None = None
     log_within_s: float | None = None
+    metered: bool = False
+    idle_s: float = 0
 
 
 class Trials(Protocol):

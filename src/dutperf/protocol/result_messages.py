@@ -65,6 +65,7 @@ ReasonCode = Literal[
     "no_throughput",
     "not_overloaded",
     "no_outage",
+    "no_power",
     "connections_expire",
     "connections_remain",
     "device_collapsed",

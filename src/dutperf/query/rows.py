@@ -146,6 +146,7 @@ def _figure(figure: Figure, cell: Subject) -> Row:
         "queries_per_s": in_unit("queries/s"),
         "connections_per_s": in_unit("connections/s"),
         "capacity_connections": in_unit("connections"),
+        "energy_nj_per_bit": in_unit("nJ/bit"),
         "_unit": figure.unit,
         "_value": figure.value,
         "_leads": figure.leads,

@@ -85,6 +85,7 @@ RESULTS = View(
     queries_per_s DOUBLE: Queries of DNS answered in a second.
     connections_per_s DOUBLE: Connections opened or torn down in a second.
     capacity_connections DOUBLE: Connections that the device's table holds.
+    energy_nj_per_bit DOUBLE: Energy per bit forwarded at full load, nanojoules.
     bound VARCHAR: lower: the figure is that much, or more; upper: or less; below: less;
         null: it is exact.
     bound_cause VARCHAR: What kept the tester from asking for more: tester, set,

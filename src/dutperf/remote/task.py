@@ -22,7 +22,6 @@ from pathlib import Path
 
 from dutperf import lab
 from dutperf.config import PlannedTestbed, Testbed
-from dutperf.config.testbed import Hooks, NatLog
 from dutperf.errors import DutperfError, InputError, defect
 from dutperf.procedures.events import (
     CellStarted,
@@ -264,9 +263,9 @@ def _check_owned(workshop: Workshop, ticket: Ticket) -> None:
             )
 
 
-def _does(testbed: Testbed) -> tuple[Hooks, NatLog | None]:
+def _does(testbed: Testbed) -> tuple[object, ...]:
     """What a lab's testbed does on its machine beside frames."""
-    return testbed.hooks, testbed.nat_log
+    return testbed.hooks, testbed.nat_log, testbed.power
 
 
 def _measure(workshop: Workshop, ticket: Ticket) -> bool:

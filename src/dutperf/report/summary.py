@@ -160,6 +160,8 @@ def _more(cell: CellView) -> Iterator[str]:
         yield sentence(cell.result.capacity[-1].words)
         if cell.result.eviction:
             yield sentence(cell.result.eviction.words)
+    if cell.result and cell.result.power and cell.result.power.words:
+        yield cell.result.power.words
     for name, figure in cell.derived.items():
         yield f"{sentence(name)}: {shown(derived(figure, unit=True))}"
     if cell.family == "rate search":

@@ -377,6 +377,8 @@ def _value(cell: CellResult, words: Words) -> str:
         return f"{_figure(cell, words)} {after}{beside}"
     if cell.outage and cell.load:
         return f"{_figure(cell, words)} at {cell.load.rate_fps:,} fps per direction"
+    if cell.power and cell.power.words:
+        return f"{_figure(cell, words)} at full load, {cell.power.words}"
     if cell.conformance and cell.conformance.status == "other_measure":
         return f"{_figure(cell, words)}: {cell.quantity}"
     each = " per direction" if cell.unit == "fps" else ""

@@ -34,6 +34,7 @@ from dutperf.results.details import (
     TeardownRate,
 )
 from dutperf.results.passport import PassportUse
+from dutperf.results.power_results import Power
 from dutperf.results.rate_results import (
     NO_COMMON_VALUE,
     BesideCount,
@@ -95,7 +96,8 @@ class CellResult(Stored):
     pdv: PDV, ipdv: the largest IPDV, each of the foreground and of the direction where
     it is larger, null if infinite; everything is in ``measures``. system-recovery:
     nanoseconds, of the direction that takes longer; both are in ``recovery``. outage:
-    the same, in ``outage``.
+    the same, in ``outage``. power: nanojoules per bit at 100 % load; the loads are in
+    ``power``.
     """
 
     id: str
@@ -157,6 +159,9 @@ class CellResult(Stored):
     )
     outage: Outage | None = Field(
         default=None, description="outage; null: no repeat is valid"
+    )
+    power: Power | None = Field(
+        default=None, description="power; null: nothing was sent"
     )
     beside: list[BesideCount] = Field(
         default=[], description="frames beside the stream (RFC 2544 11.1, RFC 5180 5.3)"

@@ -11,6 +11,7 @@ from dutperf.protocol.base import IpVersion, RoutingDaemonProtocol, Side
 from dutperf.protocol.result_messages import TrialResult
 from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results.device_log import DeviceLog
+from dutperf.results.power_results import Metered
 from dutperf.results.units import Stored
 
 StreamName = Literal["foreground", "background"]
@@ -29,6 +30,7 @@ HookMoment = Literal[
     "after_trial",
     "is_alive",
     "restart",
+    "meter",
 ]
 
 
@@ -158,6 +160,9 @@ class TrialRecord(Stored):
     )
     log: DeviceLog | None = Field(
         default=None, description="nat-log: what the device logged of its mappings"
+    )
+    metered: list[Metered] = Field(
+        default=[], description="what the power meter said, before and meanwhile"
     )
     environment: str | None = Field(
         default=None,

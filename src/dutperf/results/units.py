@@ -14,9 +14,11 @@ _NEXT_UNIT_FROM = 1000
 
 
 def in_unit(value: float, unit: Unit) -> str:
-    """A rate in whole frames a second, a share in percent, or a duration."""
+    """A rate in whole frames a second, a share in percent, a duration, an energy."""
     if unit == "ns":
         return duration(value)
+    if unit == "nJ/bit":
+        return f"{about(value, 4)} {unit}"
     return f"{value:.6g} %" if unit == "percent" else f"{whole(value)} {unit}"
 
 

@@ -468,6 +468,8 @@ def _acts(testbed: Testbed) -> Iterator[str]:
     if log := testbed.nat_log:
         told = _command(Hook(command=log.command, ssh=log.ssh)) if log.command else None
         yield f"nat_log: {told or log.file or log.listen}"
+    if testbed.power and testbed.power.hook:
+        yield f"power: {_command(testbed.power.hook)}"
     community = testbed.snmp.stored.community
     if isinstance(community, Secret):
         yield f"snmp.community: {community} (sent to the gateway)"

@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 
 from dutperf.config import PlannedTestbed, Testbed, between
+from dutperf.config.testbed import PowerMeter
 from dutperf.errors import DutperfError, InputError, StorageError
 from dutperf.model.cell import Cell
 from dutperf.procedures.bursts import beside_bursts, shaped_trials
@@ -85,8 +86,9 @@ from dutperf.run.engine_session import (
     open_ports,
     resolve_neighbours,
 )
+from dutperf.run.metering import open_meter
 from dutperf.run.openings import ConnectionsRemainError, Openings, beside_earlier
-from dutperf.run.trial_runner import TrialRunner, explaining
+from dutperf.run.trial_runner import Metering, TrialRunner, explaining
 
 # The environment of a testbed's first trial stays; later changes are put beside.
 
@@ -223,6 +225,7 @@ class Surroundings:
         of the engine's cores may be apart, in nanoseconds.
     passport: what the tester can do itself with the cells' frames; None: nobody knows.
     speaking: opens what tells the device routes, where cells ask for that.
+    meter: opens what tells the device's power, likewise.
     """
 
     open_engine: EngineOpener
@@ -236,6 +239,7 @@ class Surroundings:
     examine: Callable[[Testbed, int], Sequence[MachineCheck]] = lambda _testbed, _ns: ()
     passport: PassportMaker = no_passport
     speaking: Speaking = no_speaker
+    meter: Callable[[PowerMeter], Metering] = open_meter
 
 
 @dataclass(frozen=True)
@@ -504,10 +508,16 @@ class Visit:
             device=self._around.watch_dut(self.planned) if engine else None,
             openings=self._openings(testbed) if engine else None,
             speaker=speaker,
+            meter=self._meter(testbed) if engine else None,
             stored=self._stored,
             elsewhere=len(self._store.records) - len(self._stored),
             ended=ended,
         )
+
+    def _meter(self, testbed: Testbed) -> Metering | None:
+        """For cells whose trials are metered alone."""
+        is_asked = any(job.cell.spec.is_metered for job in self.jobs)
+        return self._around.meter(testbed.power) if is_asked and testbed.power else None
 
     def _openings(self, testbed: Testbed) -> Openings | None:
         """Of cells that open connections alone."""

@@ -27,6 +27,7 @@ from dutperf.model.specs import (
     NatBehaviourSpec,
     NatLogSpec,
     ObservedKeys,
+    PowerSpec,
     TcpUseKeys,
     TeardownRateSpec,
 )
@@ -350,6 +351,7 @@ def _estimate(cell: Cell) -> CellEstimate:
 
 
 def _of_streams(cell: Cell) -> CellEstimate:
+    idle_s = 0.0
     match cell.spec:
         case RateSearchKeys() as spec:
             return _of_throughput(cell, spec)
@@ -357,10 +359,13 @@ def _of_streams(cell: Cell) -> CellEstimate:
             return _of_bursts(cell, spec)
         case FrameLossSpec() as spec:
             each = _loads_until_lossless(spec.load_percent)
+        case PowerSpec() as spec:
+            each = len(spec.load_percent)
+            idle_s = cell.repeats * spec.trial_duration_s
         case _:
             each = 1
     trials = cell.repeats * each
-    duration_s = trials * (cell.spec.trial_duration_s + waits_s(cell))
+    duration_s = idle_s + trials * (cell.spec.trial_duration_s + waits_s(cell))
     return CellEstimate(cell, cell.repeats, trials, duration_s)
 
 

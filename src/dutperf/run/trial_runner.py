@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Protocol, TypeVar
 
 from dutperf.config.testbed import Hooks, Testbed
 from dutperf.engine.client import Measurer, planned_s
@@ -39,6 +40,7 @@ from dutperf.procedures.stateful.table_capacity import has_collapsed
 from dutperf.procedures.trials import ATTEMPTS, Ask, RunHooks, comes_and_goes
 from dutperf.protocol.result_messages import Reason, TrialResult
 from dutperf.protocol.trial_messages import TrialProgress, TrialRequest
+from dutperf.results.power_results import Lasting, Metered
 from dutperf.results.trial_record import (
     Earlier,
     HookRun,
@@ -88,6 +90,17 @@ def explaining(dut_alive: Callable[[], bool]) -> Iterator[None]:
         ) from error
 
 
+T = TypeVar("T")
+
+
+class Metering(Protocol):
+    """Reads the device's power while something lasts: ``metering.Meter``."""
+
+    def beside(  # noqa: D102
+        self, of: Lasting, act: Callable[[], T]
+    ) -> tuple[T, Metered]: ...
+
+
 @dataclass(frozen=True)
 class _Next:
     """The trial that comes next, complete.
@@ -124,6 +137,7 @@ class TrialRunner:
         openings: what was opened on these ports, if no hook empties the table; None:
             nothing remembers it.
         speaker: tells the device routes; None: nobody does.
+        meter: tells the device's power; None: no procedure asks.
         clock: says how many seconds have passed.
         ended: cells that ended as the device knew their connections, if the journal
             alone answers: it does not tell.
@@ -144,6 +158,7 @@ class TrialRunner:
         device: DeviceWatch | None = None,
         openings: Openings | None = None,
         speaker: Speaker | None = None,
+        meter: Metering | None = None,
         clock: Callable[[], float] = time.monotonic,
         ended: Mapping[str, Reason] | None = None,
     ) -> None:
@@ -162,6 +177,8 @@ class TrialRunner:
         self._openings = openings
         self._ended = ended or {}
         self._speaker = speaker
+        self._meter = meter
+        self._metered: list[Metered] = []
         self._hooks: list[HookRun] = []
         self._last: dict[TrialRole, TrialRecord] = {}
         self._wait_s = 0.0
@@ -254,6 +271,11 @@ class TrialRunner:
         """The device made ready, the trial, and what the device is asked afterwards."""
         ask = coming.ask
         hooks = [*self._hooks, *self._made_ready(coming)]
+        self._metered = []
+        if ask.idle_s:
+            text = f"reading the power meter for {ask.idle_s:g} s without frames"
+            self.on_event(Notice(text))
+            self._read_beside("idle", lambda: self.sleep(ask.idle_s))
         started_at = datetime.now(UTC).isoformat("T", "milliseconds")
         trigger = self._trigger(ask)
         with reading(self._testbed.nat_log, ask, self.sleep) as log:
@@ -285,6 +307,7 @@ class TrialRunner:
             earlier=coming.earlier,
             routing=routing,
             log=logged,
+            metered=self._metered,
         )
 
     def _made_ready(self, coming: _Next) -> list[HookRun]:
@@ -331,8 +354,11 @@ class TrialRunner:
 
         asked = with_community(request, self._testbed, ask.cell)
 
+        def sent() -> TrialResult:
+            return measurer.measure(asked, moved)
+
         def measure() -> TrialResult:
-            result = measurer.measure(asked, moved)
+            result = self._read_beside("trial", sent) if ask.metered else sent()
             if asked is request:
                 return result
             return without_community(result, self._testbed)
@@ -341,6 +367,20 @@ class TrialRunner:
         if self._openings:
             self._openings.used(request, 0)
         return seen
+
+    def _read_beside(self, of: Lasting, act: Callable[[], T]) -> T:
+        """What ``act`` gives; of a trial the time between its frames' ends counts."""
+        if self._meter is None:
+            raise SetupError("the testbed has no power meter", "add power to it")
+        found, metered = self._meter.beside(of, act)
+        if isinstance(found, TrialResult):
+            begin_ns = found.begin_unix_ns
+            sent_ns = [each.sending_ns for each in found.directions]
+            end_ns = None if begin_ns is None else begin_ns + min(sent_ns, default=0)
+            window = {"begin_ns": begin_ns, "end_ns": end_ns}
+            metered = metered.model_copy(update=window)
+        self._metered.append(metered)
+        return found
 
     def _looked_after(
         self, result: TrialResult, hooks: Sequence[HookRun], ask: Ask

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from statistics import fmean, stdev
 from typing import NamedTuple
 
@@ -273,6 +274,34 @@ def mean_interval(
     t = _student(len(samples) - 1, float(confidence))
     wide = t * stdev(samples, middle) / math.sqrt(len(samples))
     return Interval(middle - wide, middle + wide, confidence)
+
+
+def half_width_of_series(
+    values: Sequence[float], confidence: Fraction = _CONFIDENCE
+) -> float:
+    """Half of an interval of the average of readings that may be like those before.
+
+    ``n`` of which neighbours correlate by ``r`` tell as much as ``n (1 - r) / (1 + r)``
+    that are independent (a first-order autoregression); ``r`` is made larger by what a
+    short series has it too small, ``(1 + 4 r) / n``, and so is the variance. What
+    drifts all the time is one reading, and the interval wide.
+
+    Raises:
+        ValueError: fewer than two.
+    """
+    middle, number = fmean(values), len(values)
+    if not (spread := stdev(values, middle)):
+        return 0.0
+    off = [value - middle for value in values]
+    products = (before * after for before, after in pairwise(off))
+    alike = sum(products) / (spread**2 * (number - 1))
+    alike = min(max(alike + (1 + 4 * alike) / number, 0.0), _MOST_ALIKE)
+    told = max(2.0, number * (1 - alike) / (1 + alike))
+    t = _student(int(told) - 1, float(confidence))
+    return t * spread / math.sqrt(told - 1)
+
+
+_MOST_ALIKE = 0.97
 
 
 def _student(freedom: int, inside: float) -> float:

@@ -168,11 +168,13 @@ def delay(figure: MeasuredValue) -> Value:
 
 
 def in_unit(value: float, unit: Unit | Literal[""], bound: Limit = None) -> Value:
-    """A rate, a share, a time or a number of connections."""
+    """A rate, a share, a time, an energy or a number of connections."""
     if math.isinf(value):
         return Value(absent="lost")
     if unit == "ns":
         return replace(duration(value, TIME_DIGITS), bound=bound)
+    if unit == "nJ/bit":
+        return replace(number(float(value), 4), bound=bound)
     return percent(value, bound) if unit == "percent" else count(value, bound)
 
 
