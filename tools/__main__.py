@@ -8,7 +8,7 @@ import typer
 
 from dutperf.cli.app import run
 from dutperf.cli.main import end_with
-from tools.alarms import compare_alarms, trend_alarms
+from tools.alarms import compare_alarms, soak_alarms, trend_alarms
 from tools.calibrate.command import calibrate_command
 from tools.mutants_cpp import mutants_cpp
 from tools.nics.command import nics
@@ -26,6 +26,7 @@ PROGRAM.command("calibrate")(calibrate_command)
 PROGRAM.command("compare-searches")(compare_searches)
 PROGRAM.command("compare-alarms")(compare_alarms)
 PROGRAM.command("trend-alarms")(trend_alarms)
+PROGRAM.command("soak-alarms")(soak_alarms)
 PROGRAM.command("mutants-cpp")(mutants_cpp)
 PROGRAM.command("pictures")(pictures)
 PROGRAM.command("nics")(nics)

@@ -1,8 +1,8 @@
-"""How often ``compare`` and ``trend`` tell a change where there is none, or miss one.
+"""How often a change is told where there is none, or missed.
 
-``python -m tools compare-alarms`` and ``trend-alarms``; docs/compare.md and
-docs/query.md have the tables. Samples are drawn with a fixed seed. A run's effect is
-what all its repeats share.
+``python -m tools compare-alarms``, ``trend-alarms`` and ``soak-alarms``;
+docs/compare.md, docs/query.md and docs/soak.md have the tables. Samples are drawn with
+a fixed seed. A run's effect is what all its repeats share.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 import typer
@@ -19,9 +19,12 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 from dutperf import stats
+from dutperf.charts.run_charts import Line
 from dutperf.cli.console import PatientConsole, print_versioned
 from dutperf.cli.options import AsJson
-from dutperf.query.trend import change_points
+from dutperf.procedures.soak import drift_of
+from dutperf.results.details import SeriesDrift
+from dutperf.stats.levels import change_points
 
 _VERSION = 1
 _SEED = 1
@@ -29,7 +32,6 @@ _SPREAD = 0.01
 _REPEATS = 20
 _ALPHA = Fraction(5, 100)
 _NOISE = 0.02
-_CORRELATION = 0.3
 _RUNS = 24
 _LAST = 4
 _BROKEN = 0.01
@@ -145,11 +147,65 @@ def of_trend(draws: int) -> Iterator[Row]:
             yield Row(f"{kind}: {name}", bool(factors), 100 * told / draws)
 
 
+_TRIALS = 1440
+_SERIES = 10
+_RARE = "losses in 1 of 50 trials"
+_OFTEN = 0.02
+_DAYS: dict[str, tuple[float, float]] = {
+    "none": (0, 0),
+    "+0.2 sd in the day": (0.2, 0),
+    "+1 sd in the day": (1, 0),
+    "+0.5 sd from hour 14 on": (0, 0.5),
+    "+1 sd from hour 14 on": (0, 1),
+}
+"""What one of the series gains from begin to end, and by a step."""
+
+
+def of_soak(draws: int) -> Iterator[Row]:
+    """Ten series of a day of trials; told: any drift, or that of the one that has it.
+
+    A slope is told by its sign, a step as one that is there to an hour.
+    """
+    for kind in ("normal", "heavy-tailed", "correlated 0.5", "correlated 0.9", _RARE):
+        for name, (slope, step) in _DAYS.items():
+            if kind == _RARE and (slope or step):
+                continue
+            random = np.random.default_rng(_SEED)
+            told = 0
+            hours = np.arange(_TRIALS) / 60
+            at = hours[_TRIALS * 14 // 24]
+            for _ in range(draws):
+                changed = slope * hours / 24 + step * (hours >= at)
+                number = 1 if slope or step else _SERIES
+                found = [
+                    _of_day(kind, hours, changed + noise(random, kind, _TRIALS))
+                    for _ in range(number)
+                ]
+                if step:
+                    told += any(
+                        abs(change.at_s / 3600 - at) <= 1 for change in found[0].changes
+                    )
+                else:
+                    drifts = {"grows"} if slope else {"grows", "falls", "steps"}
+                    told += any(each.verdict in drifts for each in found)
+            yield Row(f"{kind}: {name}", bool(slope or step), 100 * told / draws)
+
+
+def _of_day(
+    kind: str, hours: NDArray[np.float64], values: NDArray[np.float64]
+) -> SeriesDrift:
+    points = [(at, of, 0.0) for at, of in zip(hours, values, strict=True)]
+    unit: Literal["percent", ""] = "percent" if kind == _RARE else ""
+    return drift_of(Line("series", None, unit, points), 1 - 0.05 / _SERIES)
+
+
 def noise(random: Generator, kind: str, runs: int) -> NDArray[np.float64]:
     """Of 1; heavy-tailed: Student's t of 3 degrees; or correlated from run to run."""
+    if kind == _RARE:
+        return (random.random(runs) < _OFTEN) * random.exponential(size=runs)
     if kind == "heavy-tailed":
         return random.standard_t(3, runs)
-    correlation = _CORRELATION if kind.startswith("correlated") else 0.0
+    correlation = float(kind.partition("correlated ")[2] or 0)
     return _correlated(random, runs, correlation)
 
 
@@ -171,6 +227,11 @@ def compare_alarms(draws: Draws = 400, as_json: AsJson = False) -> None:
 def trend_alarms(draws: Draws = 200, as_json: AsJson = False) -> None:
     """How often trend tells a change in simulated series with and without one."""
     _print("trend", of_trend(draws), draws, as_json=as_json)
+
+
+def soak_alarms(draws: Draws = 200, as_json: AsJson = False) -> None:
+    """How often a soak tells a drift in simulated series with and without one."""
+    _print("soak", of_soak(draws), draws, as_json=as_json)
 
 
 def _print(of: str, rows: Iterable[Row], draws: int, *, as_json: bool) -> None:

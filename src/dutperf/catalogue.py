@@ -36,6 +36,7 @@ ProcedureName = Literal[
     "system-recovery",
     "outage",
     "power",
+    "soak",
 ]
 Family = Literal[
     "rate search",
@@ -242,6 +243,24 @@ _ALL = (
         value="energy per bit",
         statistic="average",
         also=("energy",),
+    ),
+    Procedure(
+        name="soak",
+        family="load over time",
+        title="Soak",
+        finds="What changes under a load that lasts for hours: losses, delays, and "
+        "what the device tells of itself.",
+        heading="Soak, frames lost under a load that lasts for hours",
+        unit="percent",
+        better="lower",
+        sections={"RFC 2544": "26.3", "RFC 5180": "7.3", "RFC 8219": "7.4"},
+        metric="soak_loss",
+        examples=(
+            "dutperf soak --lab known-answer --rate 10k --quick",
+            "dutperf soak testbed.yaml --rate '90% of throughput' --hours 24",
+        ),
+        value="loss",
+        also=("endurance", "long-run stability"),
     ),
     Procedure(
         name="dns64",

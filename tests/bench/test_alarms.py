@@ -1,4 +1,4 @@
-"""``python -m tools compare-alarms`` and ``trend-alarms``."""
+"""``python -m tools compare-alarms``, ``trend-alarms`` and ``soak-alarms``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tools.__main__ import PROGRAM
 from tools.alarms import of_compare
 
 
-@pytest.mark.parametrize("command", ["compare-alarms", "trend-alarms"])
+@pytest.mark.parametrize("command", ["compare-alarms", "trend-alarms", "soak-alarms"])
 def test_each_case_has_a_row_with_its_share(command: str) -> None:
     asked = [command, "--draws", "3"]
     result = CliRunner().invoke(PROGRAM, [*asked, "--json"])

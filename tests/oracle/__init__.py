@@ -15,6 +15,7 @@ mistake there is not made again here. It is held against every run that a test m
     recovery     system recovery
     outage       outages
     power        watts and energy
+    soak         loads that last for hours
     connections  connection rate, table capacity, tear-down
     beside       media, loads that another cell found
     scalability  what more flows cost (RFC 8219 10.2)

@@ -27,6 +27,7 @@ from oracle.searches import (
     overall,
     without_withdrawn,
 )
+from oracle.soak import derived_soak
 
 Json = dict[str, Any]
 
@@ -66,6 +67,8 @@ def _by_procedure(source: Source) -> Json:
             return derived_outage(source.settings, asked)
         case "power":
             return derived_power(source.cell["cell"], asked)
+        case "soak":
+            return derived_soak(asked)
         case _:
             return derived_connections(
                 procedure,
@@ -109,6 +112,7 @@ _NOTHING: Json = {
     "recovery": None,
     "outage": None,
     "power": None,
+    "soak": None,
 }
 """What a cell has none of, unless its procedure does."""
 _NOT_ALWAYS_DERIVED = {

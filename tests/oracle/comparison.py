@@ -50,6 +50,8 @@ WHY_NOT: Mapping[str, str] = {
     "parameters": "settings, no results: they are compared with campaign.yaml",
     "findings": "what speaks against one figure for all repeats is told by tests of "
     "docs/repeats.md that exist once; the repeats that they are of are derived",
+    "soak": "how a series drifts is told by tests of docs/soak.md that exist once; the "
+    "values that they are of are derived",
     "damage": "which trials the second search for damaged frames took over from the "
     "first is not in the journal",
     "eviction": "pictures of survivors are read in one way only; the tests that they "

@@ -160,15 +160,14 @@ def _watts(trial: Json, of: str) -> Json | None:
         if each["joules"] is not None:
             if before:
                 energy = each["joules"] - before[1]["joules"]
-                parts.append((energy, (at - before[0]) / 1e9))
+                parts.append((energy * 1e9 / (at - before[0]), at - before[0]))
             continue
         left = (before[0] + at) / 2 if before else steady
         right = (after[0] + at) / 2 if after else end
-        seconds = (right - left) / 1e9
-        parts.append((each["watts"] * seconds, seconds))
+        parts.append((each["watts"], right - left))
     if len(parts) < _FEWEST or end - steady < _FEWEST * told["averaging_s"] * 1e9:
         return None
-    watts = sum(each[0] for each in parts) / sum(each[1] for each in parts)
+    watts = sum(w * span for w, span in parts) / sum(span for _, span in parts)
     if watts <= 0:
         return None
     share = told["accuracy_percent"] / 100
@@ -177,6 +176,6 @@ def _watts(trial: Json, of: str) -> Json | None:
     return {
         "watts": watts,
         "systematic_w": most - watts,
-        "random_w": formulas.half_width_of_series([e / s for e, s in parts]),
+        "random_w": formulas.half_width_of_series([w for w, _ in parts]),
         "readings": len(own),
     }

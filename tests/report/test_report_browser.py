@@ -22,6 +22,7 @@ from recovery_sample import (
     power_results,
     query_results,
     recovery_results,
+    soak_results,
 )
 from report_sample import (
     all_sizes,
@@ -121,6 +122,12 @@ def power_report(written: Written) -> Path:
 
 
 @pytest.fixture(scope="module")
+def soak_report(written: Written) -> Path:
+    """A load in trials in a row."""
+    return written.of("soak", soak_results())
+
+
+@pytest.fixture(scope="module")
 def queries_report(written: Written) -> Path:
     """A DNS64 server, by two shares."""
     return written.of("queries", query_results())
@@ -159,6 +166,7 @@ PAGES = {
     "recovery_report": recovery_results,
     "outage_report": outage_results,
     "power_report": power_results,
+    "soak_report": soak_results,
     "queries_report": query_results,
 }
 

@@ -296,6 +296,15 @@ CASES = {
         dut=step(800),
         meter=SimulatedMeter(noise_w=0.3, averaging_s=2, idle_s=20),
     ),
+    "soak": Case(
+        {
+            "procedure": "soak",
+            "rate_fps": 1000,
+            "trial_duration_s": 1,
+            "hours": 12 / 3600,
+        },
+        arrivals=absent((400_000_000, 450_000_000)),
+    ),
     "latency": Case({"procedure": "latency", "rate_fps": 1000, "repeats": 3}),
     "pdv": Case({"procedure": "pdv", "rate_fps": 1000, "repeats": 3}),
     "ipdv": Case({"procedure": "ipdv", "rate_fps": 1000, "repeats": 3}),

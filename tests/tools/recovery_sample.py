@@ -6,10 +6,16 @@ import tempfile
 from pathlib import Path
 
 from meters import METERED, SimulatedMeter, TimedEngine
-from planning import Run, campaign, spec
+from planning import Run, campaign, spec, spoilt, with_hooks
 
 from dutperf.results import ResultsFile
-from dutperf.simulation.fake_engine import FakeEngine, absent, step
+from dutperf.simulation.fake_engine import (
+    FakeEngine,
+    absent,
+    noisy,
+    rising,
+    step,
+)
 
 SECOND = 10**9
 LATE_NS = 30_000_000
@@ -64,6 +70,26 @@ def power_results(meter: SimulatedMeter | None = None, **keys: object) -> Result
             Path(directory) / "run", engine, testbed=METERED, meter=lambda _: known
         )
         return run(what.model_copy(update={"testbed": [METERED]}))
+
+
+def soak_results(trials: int = 30) -> ResultsFile:
+    """A device whose delays grow, that loses some frames now and then."""
+    asked = spec(
+        procedure="soak",
+        rate_fps=1000,
+        max_rate_fps=20_000,
+        trial_duration_s=1,
+        hours=trials / 3600,
+    )
+    gauge = ["sh", "-c", "echo memory_bytes = $$"]  # another in each trial
+    told = with_hooks(after_trial=[{"command": gauge}])
+    engine = FakeEngine(
+        noisy(10**6, one_in=9),
+        delays=rising(50, spread_ns=3000),
+        troubles=spoilt("sender_lag", 12),
+    )
+    with tempfile.TemporaryDirectory() as directory:
+        return Run(Path(directory) / "run", engine, testbed=told)(campaign(asked))
 
 
 def query_results() -> ResultsFile:

@@ -26,6 +26,7 @@ _NEEDED: dict[str, dict[str, object]] = {
     "system-recovery": {"throughput_fps": 1000},
     "outage": {"rate_fps": 1000},
     "power": {"rate_fps": 1000},
+    "soak": {"rate_fps": 1000},
     "teardown-rate": {"rate_fps": 1000},
 }
 

@@ -139,6 +139,7 @@ FLAGS: dict[str, Flag] = {
     "overload_percent": Flag("--overload", str, "PERCENT", _number),
     "overload_duration_s": Flag("--overload-duration", str, "S", _number),
     "reduced_duration_s": Flag("--reduced-duration", str, "S", _number),
+    "hours": Flag("--hours", str, "H", _number),
     "trigger_after_s": Flag("--trigger-after", str, "S", _number),
     "step": Flag("--step", str, "WIDTH"),
     "tags": Flag("--tags", str, "N", _whole),

@@ -141,6 +141,7 @@ Preset = Literal["standard", "quick"]
 _REPEATS = 20
 _QUICK_TAGS = 500  # the fewest of RFC 8219 7.2
 _QUICK_RESIDUAL_S = 0.3
+_QUICK_HOURS = 0.01
 _QUICK_QUERIES_S = 5.0
 """A server that stores queries has a second more for them: 20 % of this."""
 _BY_THE_BOOK = (
@@ -206,7 +207,8 @@ def _standard(spec: type[ProcedureSpec]) -> dict[str, Any]:
     """RFC 2544 23 and 24, RFC 8219 7 and 12; the models' defaults conform."""
     fields = spec.model_fields
     found = {key: fields[key].default for key in _BY_THE_BOOK if key in fields}
-    if found["repeats"] == 1:
+    once = get_args(fields["repeats"].annotation) == (1,)
+    if found["repeats"] == 1 and not once:
         found["repeats"] = _REPEATS
     return found
 
@@ -222,6 +224,7 @@ def _quick(spec: type[ProcedureSpec], procedure: Mapping[str, Any]) -> dict[str,
         "repeats": 3 if issubclass(spec, FixedLoadKeys) else 1,
         "overload_duration_s": 1.0,
         "reduced_duration_s": 1.0,
+        "hours": _QUICK_HOURS,
     }
     if issubclass(spec, LatencySpec):
         found |= {"tags": _tags(procedure), "first_tag_s": 0.2}

@@ -27,6 +27,7 @@ from dutperf.model.specs import (
     LatencySpec,
     OutageSpec,
     PowerSpec,
+    SoakSpec,
     SystemRecoverySpec,
     TeardownRateSpec,
 )
@@ -213,6 +214,10 @@ def deviations(cell: Cell) -> list[Deviation]:
             found += _outage(cell, spec)
         case PowerSpec():
             found.append(_POWER)
+        case SoakSpec():
+            rule = "a trial at each of falling loads"
+            actual = "one load, in trials in a row"
+            found.append(Deviation("RFC 2544 26.3", rule, actual, "definition"))
     found += _repeats(cell)
     if isinstance(cell.spec, LatencySpec):
         found += _tags(cell.spec)

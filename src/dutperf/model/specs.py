@@ -592,6 +592,52 @@ class PowerSpec(LoadKeys):
         return True
 
 
+# A soak: one load for hours, in trials in a row.
+
+
+MOST_SOAK_TRIALS = 50_000
+
+
+class SoakSpec(LoadKeys):
+    """What changes under a load that lasts for hours."""
+
+    procedure: Literal["soak"] = Field(description=told("soak"))
+    rate_fps: FixedRate = Field(
+        default="90% of throughput",
+        description="load of each direction; frames per second, or a share of the "
+        "throughput that the campaign finds before",
+    )
+    hours: Annotated[float, Field(gt=0, le=1000)] = Field(
+        default=24,
+        description="how long the device is under load: so many trials in a row; the "
+        "waits between them come on top",
+    )
+    repeats: Literal[1] = Field(
+        default=1, description="once: each trial tells how it was meanwhile"
+    )
+
+    @property
+    def trials(self) -> int:
+        """How many fill the time, at least one."""
+        return max(1, round(self.hours * 3600 / self.trial_duration_s))
+
+    @model_validator(mode="after")
+    def _is_bounded(self) -> Self:
+        if self.trials > MOST_SOAK_TRIALS:
+            raise KeyedError(
+                ("hours",),
+                f"{self.hours:g} hours are {self.trials:,} trials of "
+                f"{self.trial_duration_s:g} s (trial_duration_s): at most "
+                f"{MOST_SOAK_TRIALS:,}",
+            )
+        if self.stateful:
+            raise KeyedError(
+                ("stateful",),
+                "must be left out: connections would be opened anew in each trial",
+            )
+        return self
+
+
 # System recovery (RFC 2544 26.5): how long frames are lost after an overload.
 
 
@@ -681,6 +727,7 @@ _Any: TypeAlias = (
     | SystemRecoverySpec
     | OutageSpec
     | PowerSpec
+    | SoakSpec
 )
 ProcedureSpec = Annotated[_Any, Field(discriminator="procedure")]
 SPECS: dict[str, type[_Any]] = {spec.named(): spec for spec in get_args(_Any)}

@@ -342,7 +342,7 @@ def _percentile(percent: float) -> Quantity:
 # less the smallest. A frame that is lost has no delay; losses are counted beside it.
 
 
-def _of_delays(
+def of_delays(
     bounds: Callable[[Histogram, int], tuple[int, int]],
 ) -> Callable[[StreamResult], Reading]:
     """What to read of a histogram and its smallest delay: where it lies for certain."""
@@ -369,19 +369,19 @@ def _spread(delays: Histogram, least_ns: int) -> tuple[int, int]:
 PDV = Quantity(
     "PDV",
     "packet delay variation, D99.9 - Dmin of the frames that arrived (RFC 8219 7.3.1)",
-    _of_delays(_spread),
+    of_delays(_spread),
     share_of_ns=rare_share_ns,
 )
 PDV_LEAST = Quantity(
     "Dmin",
     "smallest delay (RFC 8219 7.3.1)",
-    _of_delays(lambda _delays, least_ns: (least_ns, least_ns)),
+    of_delays(lambda _delays, least_ns: (least_ns, least_ns)),
     share_of_ns=lambda direction: direction.delay_floor_ns,
 )
 HIGH = Quantity(
     "D99.9",
     "99.9th percentile of the delays (RFC 8219 7.3.1)",
-    _of_delays(_high),
+    of_delays(_high),
     share_of_ns=rare_share_ns,
 )
 

@@ -13,6 +13,7 @@ from dutperf.procedures import (
     frame_loss,
     outage,
     power,
+    soak,
     system_recovery,
     throughput,
 )
@@ -53,6 +54,7 @@ METHODS: Mapping[ProcedureName, Method] = {
         system_recovery.METHOD,
         outage.METHOD,
         power.METHOD,
+        soak.METHOD,
         delays.LATENCY_METHOD,
         delays.PDV_METHOD,
         delays.IPDV_METHOD,

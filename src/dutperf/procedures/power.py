@@ -417,11 +417,11 @@ _POINTS: Columns[PowerPoint] = (
         lambda p: _of(p, _watts),
     ),
     (
-        Column("by the meter", "Limit of its error, by its accuracy.", "+- W", 1),
+        Column("by the meter", "Limit of its error, by its accuracy.", "± W", 1),
         lambda p: _of(p, lambda p: p.watts.systematic_w if p.watts else None),
     ),
     (
-        Column("by the readings", "Half of their mean's 95 % interval.", "+- W", 1),
+        Column("by the readings", "Half of their mean's 95 % interval.", "± W", 1),
         lambda p: _of(p, lambda p: p.watts.random_w if p.watts else None),
     ),
     (
@@ -429,7 +429,7 @@ _POINTS: Columns[PowerPoint] = (
         lambda p: _of(p, lambda p: p.total.packet_nj if p.total else None),
     ),
     (
-        Column("known to", "By both errors, added.", "+- nJ", 2),
+        Column("known to", "By both errors, added.", "± nJ", 2),
         lambda p: _of(p, lambda p: p.total.packet_bound_nj if p.total else None),
     ),
     (
@@ -441,7 +441,7 @@ _POINTS: Columns[PowerPoint] = (
         lambda p: _of(p, lambda p: p.marginal.packet_nj if p.marginal else None),
     ),
     (
-        Column("within", "By both errors of both, added.", "+- nJ", 2),
+        Column("within", "By both errors of both, added.", "± nJ", 2),
         lambda p: _of(p, lambda p: p.marginal.packet_bound_nj if p.marginal else None),
     ),
     (

@@ -36,8 +36,9 @@ from dutperf.results import (
     limit_words,
 )
 from dutperf.results.closing_words import DOUBTS
+from dutperf.results.details import Soak
 from dutperf.results.rate_results import Finding
-from dutperf.results.words import RECEIVED
+from dutperf.results.words import RECEIVED, drift_words
 from dutperf.tables.table_model import delay, derived
 
 _SURE_PERCENT = 95
@@ -246,6 +247,8 @@ def _time(cell: CellView) -> Headline:
         said = (
             f"Frames were still lost for so long after {whole(recovery.overload_fps)}"
         )
+    if cell.result and cell.result.soak:
+        return _over_hours(cell.result.soak, cell, value, unit)
     longer = ", the longer one of both directions" if cell.bidirectional else ""
     return Headline(
         value,
@@ -255,6 +258,17 @@ def _time(cell: CellView) -> Headline:
         cell.limit,
         (f"Known to {delay_ns(cell.within_ns)}",) if cell.within_ns else (),
     )
+
+
+def _over_hours(soak: Soak, cell: CellView, value: str, unit: str) -> Headline:
+    """What was lost in all of it, and what drifted meanwhile."""
+    hours = f"{soak.under_load_s / 3600:.4g}{NBSP}h"
+    said = f"Lost in {hours} at {whole(cell.load_fps)}{NBSP}fps"
+    spoilt = soak.trials - soak.valid
+    told = f"{plural(soak.lossy, 'trial')} of {whole(soak.valid)} lost frames"
+    left_out = f"{plural(spoilt, 'trial')} more told nothing" if spoilt else ""
+    lines = (sentence(drift_words(soak)), left_out)
+    return Headline(value, unit, f"{said}.", told, lines=tuple(filter(None, lines)))
 
 
 def _delay(cell: CellView) -> Headline:

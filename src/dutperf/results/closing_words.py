@@ -30,6 +30,7 @@ from dutperf.results.units import about, duration, in_unit
 from dutperf.results.words import (
     beside_sentence,
     damage_sentence,
+    drift_words,
     highest_clean,
     management_sentence,
     named,
@@ -375,6 +376,9 @@ def _value(cell: CellResult, words: Words) -> str:
         known = duration(cell.recovery.within_ns, _DELAY_DIGITS)
         beside = f", known to {known}" if cell.median else ""
         return f"{_figure(cell, words)} {after}{beside}"
+    if cell.soak and cell.load:
+        lost = f"{_figure(cell, words)} lost at {cell.load.rate_fps:,} fps"
+        return f"{lost} per direction; {drift_words(cell.soak)}"
     if cell.outage and cell.load:
         return f"{_figure(cell, words)} at {cell.load.rate_fps:,} fps per direction"
     if cell.power and cell.power.words:

@@ -352,3 +352,81 @@ class Recovery(Stored):
     reduced_ns: int = Field(description="how long the reduced load lasted")
     within_ns: float = Field(description="the largest of all repeats")
     directions: list[DirectionRecovery]
+
+
+# What is stored of a load that lasts for hours: what drifts, and when it was lossy.
+
+
+class LevelChange(Stored):
+    """A series went from one level to another: medians of all between two changes."""
+
+    at_s: float = Field(description="since the begin, in seconds under load")
+    before: float
+    after: float
+
+
+class SeriesDrift(Stored):
+    """What becomes of one figure in the course of a cell, a value for each trial."""
+
+    name: str = Field(description="p50, p99, loss; or what a hook calls its gauge")
+    direction: DirectionName | None = Field(
+        default=None, description="of delays; null: it is of all frames, or a gauge"
+    )
+    unit: Literal["ns", "percent", ""] = Field(
+        description="of a gauge none is known but by its name"
+    )
+    trials: int = Field(description="that have a value")
+    median: float
+    least: float
+    most: float
+    per_hour: float | None = Field(
+        description="slope of a straight line, per hour under load; null: of too few "
+        "trials"
+    )
+    lower_per_hour: float | None = Field(
+        description="95 % interval of the slope; those of all series of a cell hold "
+        "together"
+    )
+    upper_per_hour: float | None
+    seen_from_per_hour: float | None = Field(
+        description="a slope so large, up or down, would be told in 4 of 5 such runs"
+    )
+    verdict: Literal["grows", "falls", "steps", "no drift seen", "too few trials"]
+    changes: list[LevelChange] = Field(
+        default=[], description="where steps fit the series better than a line"
+    )
+
+
+class LossyTrial(Stored):
+    """A trial of a cell that lost frames, and when."""
+
+    number: int = Field(description="within the cell, from 1")
+    started_at: str = Field(description="ISO 8601, UTC")
+    lost: int
+    sent: int
+
+
+class Soak(Stored):
+    """One load in trials in a row: what was lost when, and what drifted."""
+
+    trials: int = Field(description="that were run")
+    valid: int
+    spoilt: list[int] = Field(
+        description="numbers of the invalid ones, from 1: at most 100, the first; what "
+        "the device lost in these nobody knows"
+    )
+    sent: int = Field(description="frames of all valid trials and directions")
+    lost: int
+    lossy: int = Field(description="valid trials that lost a frame")
+    losses: list[LossyTrial] = Field(
+        description="the first 100 of these and the worst 100, in order"
+    )
+    under_load_s: float = Field(description="of all trials together")
+    took_s: float = Field(
+        description="from the first trial's start to the last one's end, by the clock "
+        "of the machine; a pause before a run was resumed is in it"
+    )
+    series: list[SeriesDrift]
+    unread: list[str] = Field(
+        default=[], description="which lines of hooks are no gauges, and why"
+    )

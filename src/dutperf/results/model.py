@@ -30,6 +30,7 @@ from dutperf.results.details import (
     Measure,
     Outage,
     Recovery,
+    Soak,
     TableLimits,
     TeardownRate,
 )
@@ -98,6 +99,8 @@ class CellResult(Stored):
     nanoseconds, of the direction that takes longer; both are in ``recovery``. outage:
     the same, in ``outage``. power: nanojoules per bit at 100 % load; the loads are in
     ``power``.
+    the same, in ``outage``. soak: percent lost of all frames; when, and what drifted,
+    is in ``soak``.
     """
 
     id: str
@@ -163,6 +166,7 @@ class CellResult(Stored):
     power: Power | None = Field(
         default=None, description="power; null: nothing was sent"
     )
+    soak: Soak | None = Field(default=None, description="soak; null: no trial is valid")
     beside: list[BesideCount] = Field(
         default=[], description="frames beside the stream (RFC 2544 11.1, RFC 5180 5.3)"
     )

@@ -11,6 +11,7 @@ from dutperf.protocol.result_messages import (
     Histogram,
     VerdictKind,
 )
+from dutperf.results.details import SeriesDrift, Soak
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import (
     DamagedFrames,
@@ -261,6 +262,37 @@ def highest_clean(rising: Iterable[LoadPoint]) -> LoadPoint | None:
             break
         clean = point
     return clean
+
+
+# What drifts under a load that lasts for hours.
+
+
+_MOST_SERIES = 4
+
+
+def drift_words(soak: Soak) -> str:
+    """Which series drift, and how fast; or in how many no drift was seen."""
+    told = [words for series in soak.series if (words := _drift(series))]
+    if len(told) > _MOST_SERIES:
+        told = [*told[:_MOST_SERIES], f"{len(told) - _MOST_SERIES} more drift"]
+    if told:
+        return "; ".join(told)
+    if any(series.per_hour is not None for series in soak.series):
+        return f"no drift seen in {len(soak.series)} series"
+    return "too few trials to tell a drift"
+
+
+def _drift(series: SeriesDrift) -> str:
+    name = f"{series.name}, {series.direction}" if series.direction else series.name
+    if series.verdict == "steps":
+        times = ", ".join(f"{each.at_s / 3600:.4g} h" for each in series.changes)
+        return f"{name} steps at {times}"
+    if series.verdict not in ("grows", "falls") or series.per_hour is None:
+        return ""
+    slope = abs(series.per_hour)
+    plain = f"{about(slope, 4)}{' %' if series.unit else ''}"
+    each = duration(slope, 4) if series.unit == "ns" else plain
+    return f"{name} {series.verdict} by {each} an hour"
 
 
 # What the tester itself has of the delays that it tells.

@@ -28,6 +28,7 @@ from dutperf.model.specs import (
     NatLogSpec,
     ObservedKeys,
     PowerSpec,
+    SoakSpec,
     TcpUseKeys,
     TeardownRateSpec,
 )
@@ -362,6 +363,12 @@ def _of_streams(cell: Cell) -> CellEstimate:
         case PowerSpec() as spec:
             each = len(spec.load_percent)
             idle_s = cell.repeats * spec.trial_duration_s
+        case SoakSpec() as spec:
+            gaps_s = spec.settle_wait_s + spec.residual_wait_s
+            sending_s = spec.trials * (spec.trial_duration_s + gaps_s)
+            return CellEstimate(
+                cell, 1, spec.trials, sending_s + spec.restabilise_wait_s
+            )
         case _:
             each = 1
     trials = cell.repeats * each

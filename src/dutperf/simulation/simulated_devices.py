@@ -203,6 +203,18 @@ def sometimes(
     return draw
 
 
+def rising(more_ns: float, *, delay_ns: int = 20_000, spread_ns: int = 0) -> Delays:
+    """Frames take longer from trial to trial, and are evenly spread in each."""
+
+    def draw(trial: int) -> Pattern:
+        source = random.Random(trial)  # noqa: S311
+        level_ns = delay_ns + round(more_ns * trial)
+        spread = (source.randint(0, spread_ns) for _ in range(_DRAWS))
+        return Pattern(tuple(level_ns + each for each in spread))
+
+    return draw
+
+
 def jump(more_ns: int, *, delay_ns: int = 20_000) -> Delays:
     """The second half of a stream's frames takes ``more_ns`` longer."""
     return lambda _trial: Pattern((delay_ns,), jump_ns=more_ns)

@@ -1,5 +1,6 @@
 """Order statistics as RFC 8219 12 asks for: median, 1st and 99th percentile."""
 
+from dutperf.stats.levels import LEAST_VALUES, change_points, level_starts
 from dutperf.stats.order import (
     LOOKS,
     Estimate,
@@ -20,6 +21,7 @@ from dutperf.stats.order import (
     percentile,
     percentile_bounds,
 )
+from dutperf.stats.slopes import Drift, drift
 from dutperf.stats.two_samples import (
     CurvePoint,
     Knee,
@@ -35,14 +37,18 @@ from dutperf.stats.two_samples import (
 )
 
 __all__ = [
+    "LEAST_VALUES",
     "LOOKS",
     "CurvePoint",
+    "Drift",
     "Estimate",
     "Interval",
     "Knee",
     "Sample",
     "Shift",
     "Statistic",
+    "change_points",
+    "drift",
     "estimate",
     "half_width_of_series",
     "highest",
@@ -53,6 +59,7 @@ __all__ = [
     "knee",
     "least_beside",
     "least_each",
+    "level_starts",
     "mean",
     "mean_interval",
     "median",

@@ -271,7 +271,7 @@ def mean_interval(
     if median_interval(samples, confidence) is None or math.inf in samples:
         return None
     middle = fmean(samples)
-    t = _student(len(samples) - 1, float(confidence))
+    t = student(len(samples) - 1, float(confidence))
     wide = t * stdev(samples, middle) / math.sqrt(len(samples))
     return Interval(middle - wide, middle + wide, confidence)
 
@@ -297,14 +297,14 @@ def half_width_of_series(
     alike = sum(products) / (spread**2 * (number - 1))
     alike = min(max(alike + (1 + 4 * alike) / number, 0.0), _MOST_ALIKE)
     told = max(2.0, number * (1 - alike) / (1 + alike))
-    t = _student(int(told) - 1, float(confidence))
+    t = student(int(told) - 1, float(confidence))
     return t * spread / math.sqrt(told - 1)
 
 
 _MOST_ALIKE = 0.97
 
 
-def _student(freedom: int, inside: float) -> float:
+def student(freedom: int, inside: float) -> float:
     """How far from 0, in either direction, that share of Student's t is.
 
     By the finite sums of Abramowitz and Stegun (26.7.3 and 26.7.4) over the angle whose

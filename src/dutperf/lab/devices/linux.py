@@ -115,6 +115,13 @@ _ORDERS = [sys.executable, "-m", "dutperf.lab.orders", str(StateFile().path)]
 """A program of ours, which is told whose lab it is about."""
 
 
+_GAUGES = (
+    '/^Slab:/ {printf "machine_slab_bytes = %.0f\\n", $2 * 1024} '
+    'FILENAME ~ /loadavg/ {print "machine_load_1min = " $1}'
+)
+"""Of the kernel that all namespaces share, as gauges."""
+
+
 def kernel_hooks(namespaces: Sequence[str] = (DUT,)) -> Hooks:
     """What the DUT's kernel did with the frames of each trial, in each of its boxes.
 
@@ -124,7 +131,8 @@ def kernel_hooks(namespaces: Sequence[str] = (DUT,)) -> Hooks:
     kernel sets them back for nobody, so those of CPUs are read before a trial, too.
     """
     shared = inside(namespaces[0], "cat", "/proc/net/softnet_stat")
-    before, after = [shared], [shared]
+    gauges = inside(namespaces[0], "awk", _GAUGES, "/proc/meminfo", "/proc/loadavg")
+    before, after = [shared], [shared, gauges]
     for name in namespaces:
         history = f"NSTAT_HISTORY={StateFile().dut_directory / f'nstat-{name}'}"
         before.append(inside(name, "env", history, "nstat", "-n"))

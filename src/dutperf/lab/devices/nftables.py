@@ -145,7 +145,12 @@ def gateway_hooks(namespaces: Sequence[str] = (DUT,)) -> Hooks:
     """
     kernel = kernel_hooks(namespaces)
     in_gateway = partial(inside, namespaces[-1])
-    names = ("nf_conntrack_max", "nf_conntrack_buckets", *_TIMEOUTS)
+    names = (
+        "nf_conntrack_count",
+        "nf_conntrack_max",
+        "nf_conntrack_buckets",
+        *_TIMEOUTS,
+    )
     shown = [f"net.netfilter.{name}" for name in names]
     return Hooks(
         set_cores=kernel.set_cores,

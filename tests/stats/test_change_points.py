@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import ruptures
 
-from dutperf.query import trend as module
-from dutperf.query.trend import change_points
+from dutperf.stats import levels as module
+from dutperf.stats.levels import change_points
 from tools.alarms import noise
 
 
