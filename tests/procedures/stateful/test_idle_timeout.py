@@ -12,9 +12,11 @@ from dutperf.errors import InputError
 from dutperf.model.frames import IpVersions
 from dutperf.model.specs import IdleTimeoutSpec
 from dutperf.procedures.max_rate import MaxRate
+from dutperf.procedures.measurements import tables
 from dutperf.procedures.stateful.idle_timeout import least_of, measure_idle_timeout
-from dutperf.results import CellResult
+from dutperf.results import CellResult, ResultsFile
 from dutperf.simulation.fake_engine import FakeEngine, SimulatedNat, perfect
+from dutperf.tables import subjects
 
 State = Literal["udp", "established", "half-open"]
 STATES: tuple[State, ...] = ("udp", "established", "half-open")
@@ -58,6 +60,35 @@ def test_what_outlives_the_longest_wait_is_a_lower_bound(state: State) -> None:
     )
     assert result.median is not None
     assert 99 < result.median / S < 101
+
+
+@pytest.mark.parametrize(
+    ("timeout_s", "hold_s", "said"),
+    [
+        (60, 200, "not met"),
+        (119, 200, "not met"),
+        (119.95, 200, "cannot tell"),  # the next one was idle for 120 s and more
+        (130, 200, "met"),
+        (200, 100, "cannot tell"),  # of 100 s all work
+        (0.001, 100, "cannot tell"),
+    ],
+)
+def test_whether_the_rfcs_minimum_is_met(
+    timeout_s: float, hold_s: int, said: str
+) -> None:
+    nat = SimulatedNat(timeout_ns=int(timeout_s * S))
+    result, _ = measured(nat, hold_s=hold_s, connections=10 * hold_s)
+    whole = ResultsFile(
+        procedure="idle-timeout",
+        name="idle",
+        created_at="2026-01-02T03:04:05+00:00",
+        complete=True,
+        cells=[result],
+        trials=[],
+    )
+    table, *_ = tables(list(subjects(whole)), [])
+    place = [column.name for column in table.columns].index("requirement")
+    assert table.rows[0].entries[place] == said
 
 
 def test_a_device_that_forgets_at_once_has_no_timeout_to_tell() -> None:

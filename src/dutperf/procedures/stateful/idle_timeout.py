@@ -188,6 +188,20 @@ def _asked(cell: Subject) -> str:
     return f"{least.seconds:,} s ({least.rfc})"
 
 
+def _is_met(cell: Subject) -> str:
+    """The first that is gone was idle for a step longer than the last that works."""
+    result, spec = cell.result, cell.spec
+    if result is None or cell.opened is None or not isinstance(spec, IdleTimeoutSpec):
+        return ""
+    least_ns = least_of(spec).seconds * _S
+    if result.verdict != "pass" or result.median is None:
+        return "cannot tell"
+    if result.median >= least_ns:
+        return "met"
+    gone_ns = result.median + _S / spec.uses_per_s(cell.opened.connections)
+    return "cannot tell" if result.bound or gone_ns > least_ns else "not met"
+
+
 _NOTE = (
     "Opened at once and used once each, slowly: the longest time without packets after "
     "which a connection still worked"
@@ -209,6 +223,7 @@ def _table(key: str, cells: Sequence[Subject]) -> Table:
             Column("RFC asks for", "A device waits at least so long.", words=True),
             _asked,
         ),
+        (Column("requirement", "Whether it does.", words=True), _is_met),
         *(EXTREMES if any(cell.several for cell in cells) else ()),
         *ENDING,
     )
