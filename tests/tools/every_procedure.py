@@ -196,7 +196,12 @@ CASES = {
         dut=step(9000),
     ),
     "tcp": Case(
-        {"procedure": "tcp-connection-rate", "resolution": "5%", "repeats": 2},
+        {  # each of its connections is looked at
+            "procedure": "tcp-connection-rate",
+            "resolution": "5%",
+            "repeats": 2,
+            "trial_duration_s": 2,
+        },
         dut=step(9000),
     ),
     "tcp-capacity": Case(
