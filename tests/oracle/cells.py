@@ -72,7 +72,8 @@ def _by_procedure(source: Source) -> Json:
         case _:
             return derived_connections(
                 procedure,
-                source.settings,
+                source.settings
+                | {"is_emptied": source.cell["cell"]["stateful"]["is_emptied"]},
                 source.trials,
                 limit_of(source),
                 translates=source.cell["cell"]["stateful"]["translates"],

@@ -69,7 +69,7 @@ def derived_connections(
                 repeat, parts["behaviour"] = _port_limit(own)
                 repeats.append(repeat)
             case "nat-log":
-                repeat, parts["log"] = _log(own, int(settings["tests"]))
+                repeat, parts["log"] = _log(own, settings)
                 repeats.append(repeat)
             case "connection-rate":
                 repeats.append(_rate(tests, own, settings, limit))
@@ -189,9 +189,10 @@ def _port_limit(own: Sequence[Json]) -> tuple[Repeat, list[Json]]:
     return Repeat(max(ports), "pass", "lower", cause, len(own)), behaviour
 
 
-def _log(own: Sequence[Json], tests: int) -> tuple[Repeat, Json | None]:
+def _log(own: Sequence[Json], settings: Json) -> tuple[Repeat, Json | None]:
     """What is named by one line of a log of sessions, and by it alone."""
     valid = [t for t in own if accounting.verdict(t) != "invalid"]
+    tests = int(settings["tests"])
     if len(valid) < tests:
         return Repeat(None, "invalid", trials=len(own)), None
     verdicts = dict.fromkeys(
@@ -199,7 +200,7 @@ def _log(own: Sequence[Json], tests: int) -> tuple[Repeat, Json | None]:
     )
     told: Json = dict.fromkeys(("entries", "other", "unread"), 0)
     clocks: list[int] = []
-    untold = False
+    untold = not settings["is_emptied"]
     for trial in valid:
         log, stream = trial["log"], trial["request"]["directions"][0]["streams"][0]
         lines = json.loads(zlib.decompress(base64.b64decode(log["packed"])))

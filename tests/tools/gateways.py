@@ -138,11 +138,12 @@ def conntrack(ends: LearnedTuple, seen: LearnedTuple) -> str:
     )
 
 
-def logging_to(file: Path) -> Testbed:
-    """``NAT44`` whose log is there."""
+def logging_to(file: Path, *, is_emptied: bool = True) -> Testbed:
+    """``NAT44`` whose log is there; its table is emptied before each trial."""
     data = NAT44.model_dump(exclude_none=True)
     log = {"file": str(file), "format": "conntrack"}
-    return Testbed.model_validate(data | {"nat_log": log})
+    hooks = {"bulk_delete": {"command": ["true"]}} if is_emptied else {}
+    return Testbed.model_validate(data | {"nat_log": log, "hooks": hooks})
 
 
 class SimulatedHooks:

@@ -30,12 +30,14 @@ def measured(
     clock_ns: Callable[[int], int] = lambda _number: 0,
     tests: int = 1,
     nat: SimulatedNat | None = None,
+    is_emptied: bool = True,
 ) -> CellResult:
     log.touch()
     engine = LoggedEngine(nat or SimulatedNat(), log, lies, clock_ns)
-    recording = Recording(engine, testbed=logging_to(log))
+    testbed = logging_to(log, is_emptied=is_emptied)
+    recording = Recording(engine, testbed=testbed)
     keys = {"connections": connections}
-    asked = cell(logging_to(log), procedure="nat-log", tests=tests, stateful=keys)
+    asked = cell(testbed, procedure="nat-log", tests=tests, stateful=keys)
     return measure_nat_log(recording.runner, asked, MaxRate(10**6, "load"))
 
 
@@ -68,6 +70,15 @@ def test_one_entry_of_a_hundred_thousand_is_missed(tmp_path: Path) -> None:
     number = 100_000 - 2**16 - 1
     ends = f"10.0.0.2:{10_000 + number} is 198.19.0.1:"
     assert f"131,072 mappings 1 missing; missing: {ends}" in reason.message
+
+
+def test_what_the_device_may_have_had_before_is_not_missing(tmp_path: Path) -> None:
+    """Without a hook that empties its table nobody knows when a mapping was made."""
+    lies: dict[int, Lie] = {7: lambda _ends, _seen: []}
+    result = measured(tmp_path / "log", lies, is_emptied=False)
+    assert (result.verdict, result.median) == ("invalid", None)
+    assert "no hook empties its table" in result.reasons[0].message
+    assert measured(tmp_path / "log", is_emptied=False).verdict == "pass"
 
 
 @pytest.mark.parametrize(

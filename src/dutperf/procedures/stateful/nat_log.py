@@ -73,7 +73,8 @@ def measure_nat_log(runner: DeviceTrials, cell: Cell, limit: MaxRate) -> CellRes
             break
         tally.add(record)
     told = None if trouble else tally.told()
-    repeat = _concluded(told, trouble or tally.untold())
+    known_empty = stateful_of(cell).is_emptied
+    repeat = _concluded(told, trouble or tally.untold(known_empty=known_empty))
     repeat = repeat.model_copy(update={"trials": runner.finished - before})
     return CellResult(
         **of_cell(cell, limit),
@@ -150,12 +151,17 @@ class _Tally:
             clock_high_ns=round(stats.percentile(clocks, 99)) if clocks else None,
         )
 
-    def untold(self) -> list[Reason]:
+    def untold(self, *, known_empty: bool) -> list[Reason]:
+        """Why an entry may be missing that the device wrote."""
         words = "entries may be missing that the device wrote"
-        return [
-            Reason(code="log_unreadable", message=f"{words}: {text}")
-            for text in self._untold
-        ]
+        whys = [*self._untold, *(() if known_empty else (_OLDER,))]
+        return [Reason(code="log_unreadable", message=f"{words}: {w}") for w in whys]
+
+
+_OLDER = (
+    "no hook empties its table, so it may have had mappings before, and logged them "
+    "then (hooks: bulk_delete)"
+)
 
 
 def _concluded(told: LogAudit | None, troubles: list[Reason]) -> RepeatResult:
