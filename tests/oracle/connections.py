@@ -66,7 +66,7 @@ def derived_connections(
                 repeat, parts["behaviour"] = _behaviour(own)
                 repeats.append(repeat)
             case "port-limit":
-                repeat, parts["behaviour"] = _port_limit(own)
+                repeat, parts["behaviour"] = _port_limit(own, settings)
                 repeats.append(repeat)
             case "nat-log":
                 repeat, parts["log"] = _log(own, settings)
@@ -150,7 +150,7 @@ def _behaviour(own: Sequence[Json]) -> tuple[Repeat, list[Json]]:
     return Repeat(value, "pass", trials=len(own)), [*verdicts, *nobody_asks]
 
 
-def _port_limit(own: Sequence[Json]) -> tuple[Repeat, list[Json]]:
+def _port_limit(own: Sequence[Json], settings: Json) -> tuple[Repeat, list[Json]]:
     """How many ports the first hosts may have, all alike, and no host has more."""
     if accounting.verdict(own[-1]) == "invalid":
         return Repeat(None, "invalid", trials=len(own)), []
@@ -184,7 +184,8 @@ def _port_limit(own: Sequence[Json]) -> tuple[Repeat, list[Json]]:
     behaviour.append({"verdict": words[sessions], "level": "SHOULD"})
     behaviour.append({"verdict": None, "level": None})
     if has_limit:
-        return Repeat(ports[0], "pass", trials=len(own)), behaviour
+        bound = None if settings["is_emptied"] else "lower"
+        return Repeat(ports[0], "pass", bound, trials=len(own)), behaviour
     cause = "set" if max(ports) == all_ports else None
     return Repeat(max(ports), "pass", "lower", cause, len(own)), behaviour
 

@@ -251,6 +251,7 @@ CASES = {
             "traffic": {"addresses": {"left": {"hosts": 4}}},
         },
         lambda: SimulatedNat(refuses=_seven_of_each_host),
+        hooks=("bulk_delete",),
     ),
     "nat-log": Case(
         {"procedure": "nat-log", "stateful": opening(300)}, SimulatedNat, lies={}

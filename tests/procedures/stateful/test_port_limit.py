@@ -25,13 +25,16 @@ EACH = PORTS * REMOTES
 Refuses = Callable[[int, Collection[int]], bool]
 
 
-def measured(nat: SimulatedNat, hosts: int = HOSTS, lose: int = 0) -> CellResult:
+def measured(
+    nat: SimulatedNat, hosts: int = HOSTS, lose: int = 0, hook: str = "bulk_delete"
+) -> CellResult:
     recording = Recording(
         FakeEngine(lambda _rate, frames: frames - lose, nat=nat),
-        testbed=nat44("bulk_delete"),
+        testbed=nat44(hook),
         hooks=SimulatedHooks(nat),
     )
     asked = cell(
+        nat44(hook),
         procedure="port-limit",
         stateful={"source_ports": "10000-10015"},
         traffic={"addresses": {"left": {"hosts": hosts}} if hosts > 1 else {}},
@@ -75,6 +78,14 @@ def test_a_limit_of_ports_is_found_exactly(most: int) -> None:
     assert (result.median, result.bound) == (most, None)
     assert verdicts(result) == ["met", "cannot tell", None]
     assert f"has {2 * most} sessions from {most} ports" in result.behaviour[2].found
+
+
+def test_what_hosts_may_still_have_of_a_run_before_counts_against_their_limit() -> None:
+    """Of 7 each, 3 are of an earlier run that no hook deletes."""
+    nat = SimulatedNat(refuses=sessions_of_a_host(7 - 3))
+    result = measured(nat, hook="table_count")
+    assert (result.median, result.bound) == (4, "lower")
+    assert verdicts(result)[0] == "met"
 
 
 def test_more_sessions_than_ports_limit_no_ports() -> None:
