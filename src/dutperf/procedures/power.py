@@ -152,8 +152,8 @@ def watts_in(told: Metered) -> Watts | str:
         return (
             f"too short a trial for a meter that averages over {told.averaging_s:g} s"
         )
-    span_ns = sum(weight_ns for _, weight_ns in samples)
-    watts = sum(value * weight_ns for value, weight_ns in samples) / span_ns
+    span_ns = math.fsum(weight_ns for _, weight_ns in samples)
+    watts = math.fsum(value * weight_ns for value, weight_ns in samples) / span_ns
     if watts <= 0:
         return "the meter's counter stands still"
     share = told.accuracy_percent / 100
@@ -260,7 +260,7 @@ def _mean(read: Sequence[Watts | str]) -> tuple[Watts | None, str]:
     if not told or len(told) < len(read):
         whys = [each for each in read if isinstance(each, str)]
         return None, whys[0] if whys else "the meter was not read"
-    within = math.sqrt(sum(each.random_w**2 for each in told)) / len(told)
+    within = math.sqrt(math.fsum(each.random_w**2 for each in told)) / len(told)
     between = stats.mean_interval([each.watts for each in told])
     if between:
         within = max(within, (between.upper - between.lower) / 2)

@@ -274,7 +274,7 @@ def _soak(minutes: Sequence[Minute], valid: Sequence[Minute]) -> Soak:
             LossyTrial(number=n, started_at=m.started_at, lost=m.lost, sent=m.sent)
             for n, m in listed
         ],
-        under_load_s=sum(minute.seconds for minute in minutes),
+        under_load_s=math.fsum(minute.seconds for minute in minutes),
         took_s=max(0.0, took + last.seconds),
         series=_drifts(valid, gauges[:_MOST_GAUGES]),
         unread=[*unread, *left_out][:_LISTED],

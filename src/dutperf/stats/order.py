@@ -294,7 +294,7 @@ def half_width_of_series(
         return 0.0
     off = [value - middle for value in values]
     products = (before * after for before, after in pairwise(off))
-    alike = sum(products) / (spread**2 * (number - 1))
+    alike = math.fsum(products) / (spread**2 * (number - 1))
     alike = min(max(alike + (1 + 4 * alike) / number, 0.0), _MOST_ALIKE)
     told = max(2.0, number * (1 - alike) / (1 + alike))
     t = student(int(told) - 1, float(confidence))

@@ -88,14 +88,16 @@ def drift(
     rounded = [median(roundings[a:b]) for a, b in parts] if roundings else []
     about = fmean(x)
     away = [each - about for each in x]
-    squares = sum(each * each for each in away)
+    squares = math.fsum(each * each for each in away)
     level = y[0] if min(y) == max(y) else fmean(y)  # which may round
-    slope = sum(a * (b - level) for a, b in zip(away, y, strict=True)) / squares
+    slope = math.fsum(a * (b - level) for a, b in zip(away, y, strict=True)) / squares
     rest = [b - level - slope * a for a, b in zip(away, y, strict=True)]
-    error = sum(each * each for each in rest)
+    error = math.fsum(each * each for each in rest)
     free = max(_FEWEST_FREE, math.floor(count / _inflation(rest, error)) - 2)
     sure = math.sqrt(error / free / squares)
-    turned = sum(abs(a) * r for a, r in zip(away, rounded, strict=False)) / 2 / squares
+    turned = (
+        math.fsum(abs(a) * r for a, r in zip(away, rounded, strict=False)) / 2 / squares
+    )
     wide = student(free, confidence) * sure + turned
     steps = _steps(y, error, [times[a] for a, _ in parts])
     seen_from = wide + student(free, _MOSTLY) * sure
@@ -107,7 +109,7 @@ def _inflation(rest: Sequence[float], error: float) -> float:
     if not error:
         return 1.0
     count = len(rest)
-    found = sum(a * b for a, b in pairwise(rest)) / error
+    found = math.fsum(a * b for a, b in pairwise(rest)) / error
     r = min(max(0.0, (found + 2 / count) / (1 - 4 / count)), _MOST_CORRELATION)
     return (1 + r) / (1 - r)
 
@@ -118,7 +120,7 @@ def _steps(y: Sequence[float], error: float, begins: Sequence[float]) -> list[St
     if not starts:
         return []
     levels = list(pairwise([0, *starts, len(y)]))
-    left = sum((v - fmean(y[a:b])) ** 2 for a, b in levels for v in y[a:b])
+    left = math.fsum((v - fmean(y[a:b])) ** 2 for a, b in levels for v in y[a:b])
     if _criterion(left, y, 2 * len(levels)) >= _criterion(error, y, 3):
         return []
     medians = [median(y[a:b]) for a, b in levels]
