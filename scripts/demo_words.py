@@ -2,8 +2,8 @@
 
     python scripts/demo_words.py DIRECTORY
 
-Made of the stored results of examples/demo.yaml: a router, and the same one behind 100
-filters, each with IPv4 and IPv6. What is a bound, or has no figure, is told as such.
+Made of the stored results of examples/demo.yaml: a router behind 100 filters, and the
+same one behind 400, each with IPv4 and IPv6. What is a bound, or has no figure, is told as such.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dutperf.results.figures import Figure, figures_of
 from dutperf.tables import Subject, subjects
 from dutperf.tables.table_model import Value, of_figure
 
-ROUTER = "linux-router"
+ROUTER = "linux-firewall-100"
 VERSIONS = {"4": "IPv4", "6": "IPv6"}
 LIKELY_NOISE_PERCENT = 10
 
@@ -30,7 +30,7 @@ def words(results: ResultsFile, directory: Path) -> Iterator[str]:
     cells = list(subjects(results))
     rates = {key: cell for key, cell in _of(cells, "throughput") if cell.measured}
     if told := list(_cost(cells)):
-        yield f"100 filters: {', '.join(told)}"
+        yield f"300 more filters: {', '.join(told)}"
     yield from _in_doubt(rates)
     yield from _delays(cells)
     yield (

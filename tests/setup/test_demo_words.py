@@ -32,17 +32,19 @@ def lines(*cells: CellResult) -> dict[str, str]:
 
 def test_what_filters_cost_is_told() -> None:
     told = lines(
-        cell("linux-router", 4, 200_000),
-        cell("linux-router", 6, 100_000, bound="lower"),
-        cell("linux-firewall", 4, 50_000),
-        cell("linux-firewall", 6, 40_000),
+        cell("linux-firewall-100", 4, 200_000),
+        cell("linux-firewall-100", 6, 100_000, bound="lower"),
+        cell("linux-firewall-400", 4, 50_000),
+        cell("linux-firewall-400", 6, 40_000),
     )
-    assert told["100 filters"] == "IPv4 -75 %"  # and nothing of a bound
+    assert told["300 more filters"] == "IPv4 -75 %"  # and nothing of a bound
     assert "open results/demo/report.html" in told["next"]
 
 
 def test_no_cost_is_claimed_where_noise_may_be_all() -> None:
-    told = lines(cell("linux-router", 4, 100_000), cell("linux-firewall", 4, 95_000))
+    told = lines(
+        cell("linux-firewall-100", 4, 100_000), cell("linux-firewall-400", 4, 95_000)
+    )
     assert list(told) == ["trust", "next"]
 
 
@@ -50,16 +52,21 @@ def test_no_cost_is_claimed_where_noise_may_be_all() -> None:
 def test_no_cost_is_claimed_of_a_figure_in_doubt(kind: FindingKind) -> None:
     doubt = Finding(kind=kind, of="throughput", message="", unit="fps")
     told = lines(
-        cell("linux-router", 4, 200_000, findings=[doubt]),
-        cell("linux-firewall", 4, 50_000),
+        cell("linux-firewall-100", 4, 200_000, findings=[doubt]),
+        cell("linux-firewall-400", 4, 50_000),
     )
-    assert "100 filters" not in told
-    assert told["doubt"].startswith("of linux-router IPv4 nothing can be concluded")
-    alone = cell("linux-router", 4, 200_000), cell("linux-firewall", 4, 50_000)
+    assert "300 more filters" not in told
+    assert told["doubt"].startswith(
+        "of linux-firewall-100 IPv4 nothing can be concluded"
+    )
+    alone = (
+        cell("linux-firewall-100", 4, 200_000),
+        cell("linux-firewall-400", 4, 50_000),
+    )
     assert "doubt" not in lines(*alone)
 
 
 def test_nothing_is_said_of_cost_where_nothing_was_measured() -> None:
     assert list(lines()) == ["trust", "next"]
-    invalid = cell("linux-router", 4, 100_000, verdict="invalid")
+    invalid = cell("linux-firewall-100", 4, 100_000, verdict="invalid")
     assert list(lines(invalid)) == ["trust", "next"]
