@@ -3,7 +3,8 @@
     python scripts/demo_words.py DIRECTORY
 
 Made of the stored results of examples/demo.yaml: a router behind 100 filters, and the
-same one behind 400, each with IPv4 and IPv6. What is a bound, or has no figure, is told as such.
+same one behind 400, each with IPv4 and IPv6. What is a bound, or has no figure, is told
+as such.
 """
 
 from __future__ import annotations
