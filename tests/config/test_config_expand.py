@@ -254,9 +254,11 @@ def test_each_address_outside_the_benchmarking_networks_gives_a_notice() -> None
     data["left"]["ipv4"]["address"] = "10.0.0.2"
     data["right"]["ipv6"]["gateway"] = "2001:db8::1"
     testbed = make_testbed(**data)
-    first, second = notices(testbed, expand(make_campaign(THROUGHPUT), testbed))
+    cells = expand(make_campaign(THROUGHPUT), testbed)
+    first, second = notices(testbed, cells)
     assert first.startswith("left.ipv4.address 10.0.0.2 is outside 198.18.0.0/15")
     assert second.startswith("right.ipv6.gateway 2001:db8::1 is outside 2001:2::/48")
+    assert notices(testbed, cells, in_lab=True) == []
 
 
 def test_addresses_that_no_cell_uses_give_no_notice() -> None:

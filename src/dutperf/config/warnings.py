@@ -31,18 +31,22 @@ _FRAGMENTED_ABOVE = 1298
 """Frame with a packet that, translated, no longer fits an IPv6 MTU of 1280 bytes."""
 
 
-def notices(testbed: Testbed, cells: Iterable[Cell]) -> list[str]:
+def notices(
+    testbed: Testbed, cells: Iterable[Cell], *, in_lab: bool = False
+) -> list[str]:
     """Addresses outside the benchmarking networks, frames that get fragmented, phases.
 
     And what is sent of a capture.
 
     Those networks: RFC 2544 C.2.2, RFC 5180 8; also within the well-known prefix of
-    translators (RFC 6052). Only what ``cells`` use is named, and once.
+    translators (RFC 6052); no frame can leave a lab. Only what ``cells`` use is named,
+    and once.
     """
     found: dict[str, None] = {}
     cells, has_device = list(cells), _has_device(testbed)
     for cell in cells:
-        found |= dict.fromkeys(_outside(testbed, cell))
+        if not in_lab:
+            found |= dict.fromkeys(_outside(testbed, cell))
         found |= dict.fromkeys(_fragmented(cell))
         if cell.traffic.pcap:
             found[captured_words(cell)] = None

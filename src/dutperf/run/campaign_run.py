@@ -140,7 +140,8 @@ def all_notices(
     told: list[str] = []
     for at in planned:
         here = [cell for cell in cells if cell.testbed == at.testbed.name]
-        found = notices(at.testbed, here) + size_notices(at.testbed, campaign)
+        found = notices(at.testbed, here, in_lab=at.lab is not None)
+        found += size_notices(at.testbed, campaign)
         prefix = f"{at.name}: " if len(planned) > 1 else ""
         told += [prefix + text for text in found]
     return told
