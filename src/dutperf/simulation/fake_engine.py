@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import get_args
 
@@ -265,6 +266,7 @@ class FakeEngine:
         started_ns = self._nat.now_ns
         fates = [self._fate(trial, d) for d in trial.directions]
         arrived = self._connect(trial, fates)
+        pattern = replace(pattern, jump_ns=pattern.jump_ns + self._nat.waited_ns)
         end_ns = trial.duration_ns if arrived else self._end_ns(trial, fates, pattern)
 
         def sent_until(end_ns: int) -> list[DirectionResult]:

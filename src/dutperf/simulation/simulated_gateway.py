@@ -194,6 +194,8 @@ class SimulatedNat:
         self._members: list[int] = []
         """The connections in any order, and some that are gone."""
         self._free_ns = 0.0
+        self.waited_ns = 0
+        """The longest that a frame of ``waiting`` waited in the last trial."""
 
     def _in_order(self, ends: LearnedTuple, mapping: int) -> LearnedTuple:
         return (self.public_ip, 1024 + mapping % 64_512, *ends[2:])
@@ -246,6 +248,7 @@ class SimulatedNat:
         arrives of ``outbound`` is stored there. Without ``opens`` no frame of it does:
         those of connections that are not there are lost.
         """
+        self.waited_ns = 0
         nobody = TupleTraffic((), 0, 1.0)
         outbound, inbound = outbound or nobody, inbound or nobody
         learned = table if learns else None
@@ -353,6 +356,8 @@ class SimulatedNat:
         if self._free_ns > now_ns + (_RECENT + self._waiting) * each_ns:
             return False
         self._free_ns = max(self._free_ns, now_ns) + each_ns
+        if self._waiting:
+            self.waited_ns = max(self.waited_ns, round(self._free_ns) - now_ns)
         return True
 
     def _has_room(self, now_ns: int) -> bool:

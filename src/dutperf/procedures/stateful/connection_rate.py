@@ -26,14 +26,11 @@ from dutperf.procedures.method import Method, OnConnections
 from dutperf.procedures.searching import Evidence, NoUseError
 from dutperf.procedures.stateful.establishing import (
     Establishing,
-    Loss,
     Opened,
-    as_deviation,
     expired,
     fastest,
     opened_per_s,
     stateful_of,
-    too_short,
     unproven,
 )
 from dutperf.procedures.trials import ATTEMPTS, DeviceTrials, no_rate_helps
@@ -65,8 +62,14 @@ def measure_connection_rate(
         searched.append(_search(runner, cell, limit, repeat))
         if no_rate_helps(searched[-1].told.reasons):
             break
-    eviction = _eviction(searched[-1], stateful_of(cell))
-    return _cell_result(cell, limit, searched, eviction, quantity)
+    repeats = [each.told for each in searched]
+    of_all = bounds.overall(repeats)
+    return CellResult(
+        **of_cell(cell, limit, bound_deviations(cell, of_all)),
+        **of_repeats(repeats, of_all),
+        quantity=quantity or _quantity(stateful_of(cell)),
+        eviction=_eviction(searched[-1], stateful_of(cell)),
+    )
 
 
 class _Searched(NamedTuple):
@@ -74,32 +77,6 @@ class _Searched(NamedTuple):
 
     tests: Establishing
     told: RepeatResult
-    losses: list[Loss]
-
-
-def _cell_result(
-    cell: Cell,
-    limit: MaxRate,
-    searched: Sequence[_Searched],
-    eviction: Eviction | None,
-    told: str,
-) -> CellResult:
-    stateful = stateful_of(cell)
-    repeats = [each.told for each in searched]
-    losses = [loss for each in searched for loss in each.losses]
-    of_all = bounds.overall(repeats)
-    short: list[Reason] = []
-    if of_all.median and not of_all.bound:
-        resolution = Resolution.parse(cell.spec_of(SearchedKeys).resolution)
-        reason = too_short(losses, stateful.connections, of_all.median, resolution)
-        short = [reason] if reason else []
-    beside = [*map(as_deviation, short), *bound_deviations(cell, of_all)]
-    return CellResult(
-        **of_cell(cell, limit, beside),
-        **of_repeats(repeats, of_all, beside=short),
-        quantity=told or quantity(stateful),
-        eviction=eviction,
-    )
 
 
 def _eviction(last: _Searched, stateful: Stateful) -> Eviction | None:
@@ -112,7 +89,7 @@ def _eviction(last: _Searched, stateful: Stateful) -> Eviction | None:
     return probe_eviction(tests, stateful, [stateful.connections], rate_per_s)
 
 
-def quantity(stateful: Stateful) -> str:
+def _quantity(stateful: Stateful) -> str:
     """What the median is."""
     name = (
         f"maximum connection establishment rate, {stateful.connections:,} connections"
@@ -138,8 +115,7 @@ def _search(runner: DeviceTrials, cell: Cell, limit: MaxRate, repeat: int) -> _S
         )
     except NoUseError:
         found = SearchResult(tests.passed, None, "unstable", [])
-    told = _repeat_result(found, tests, cell, limit)
-    return _Searched(tests, told, [*tests.losses])
+    return _Searched(tests, _repeat_result(found, tests, cell, limit))
 
 
 def _repeat_result(

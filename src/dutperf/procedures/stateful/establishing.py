@@ -15,11 +15,11 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from dutperf.config.phase2 import Timing, phase1_frames
 from dutperf.config.sizes import LONGER_THAN_SYN_BYTES, syn_size
@@ -55,7 +55,6 @@ from dutperf.protocol.trial_messages import MAX_SERIES, Record, Tcp, TrialReques
 from dutperf.results.trial_record import TrialRecord
 from dutperf.results.units import about
 from dutperf.search import Outcome, Resolution
-from dutperf.standards import Deviation
 
 # The trials of a stateful test, made of a cell's ordinary request (RFC 9693 4).
 #
@@ -257,67 +256,12 @@ def _besides_tuple(stream: dict[str, Any]) -> list[dict[str, Any]]:
     return [v for v in stream["vary"] if v["field"] not in _TUPLE]
 
 
-# Tests so short that they measure the device's queue (RFC 9693 4.5).
-#
-# A device that opens C connections a second, and lets Q frames wait, passes a test of N
-# at any rate up to C / (1 - Q / N): the last Q frames are still waiting when all were
-# sent. The tests that failed tell both: of N frames at rate R it loses N - Q - C N / R,
-# which is a straight line over 1 / R.
+# What a test that passed proves (RFC 9693 4.5): a device that lets frames wait passes a
+# short test at a rate far above its own, and its last frames come late.
 
 
 _LEAST_SHARE = Fraction(1, 100)
 """No resolution is so fine that less than this is worth a longer test."""
-
-
-class Loss(NamedTuple):
-    """A test whose phase 1 failed."""
-
-    rate_per_s: int
-    lost: int
-
-
-class Queue(NamedTuple):
-    """What the losses say of the device: frames that may wait, and its rate."""
-
-    frames: float
-    rate_per_s: float
-
-
-def queue_of(losses: Sequence[Loss], connections: int) -> Queue | None:
-    """The line of least squares; None: they do not lie on one of such a device."""
-    points = [(1 / rate, lost / connections) for rate, lost in losses]
-    if len({x for x, _ in points}) < 2:
-        return None
-    mean_x = math.fsum(x for x, _ in points) / len(points)
-    mean_y = math.fsum(y for _, y in points) / len(points)
-    square = math.fsum((x - mean_x) ** 2 for x, _ in points)
-    slope = math.fsum((x - mean_x) * (y - mean_y) for x, y in points) / square
-    share = 1 - (mean_y - slope * mean_x)
-    if slope >= 0 or not 0 < share < 1:
-        return None
-    return Queue(share * connections, -slope)
-
-
-def too_short(
-    losses: Sequence[Loss], connections: int, found_per_s: float, resolution: Resolution
-) -> Reason | None:
-    """Whether the queue raised what was found by more than its resolution."""
-    queue = queue_of(losses, connections)
-    if queue is None:
-        return None
-    allowed = max(
-        resolution.width_fps(found_per_s), _LEAST_SHARE * Fraction(found_per_s)
-    )
-    if found_per_s - queue.rate_per_s <= allowed:
-        return None
-    enough = math.ceil(queue.frames * found_per_s / float(allowed))
-    return Reason(
-        code="short_tests",
-        message=f"{connections:,} connections make too short a test: a queue of about "
-        f"{queue.frames:,.0f} frames hides the true rate, about "
-        f"{about(queue.rate_per_s)}/s",
-        hint=f"open {_rounded_up(enough):,} or more (--connections)",
-    )
 
 
 def opened_per_s(result: TrialResult) -> float:
@@ -352,12 +296,6 @@ def unproven(
         f"it proves {about(opened)}/s",
         hint=f"open {_rounded_up(enough):,} or more (--connections)",
     )
-
-
-def as_deviation(reason: Reason) -> Deviation:
-    """The same beside what the RFC asks for."""
-    rule = "the rate at which as many are opened as are asked for"
-    return Deviation("RFC 9693 4.5", rule, reason.message, "text")
 
 
 def _rounded_up(number: int) -> int:
@@ -429,7 +367,6 @@ class Establishing:
         self.last: Opened | None = None
         self.troubles = Troubles()
         self.expired = False
-        self.losses: list[Loss] = []
         """Of the tests whose phase 1 failed."""
         self._pause_s = 0.0
         """The longest between the phases: what hooks took, beside the waits."""
@@ -519,9 +456,6 @@ class Establishing:
         self._check(record, stateful, rate_per_s)
         if afterwards is None:
             self._counting.compare(record, stateful)
-        lost = record.result.directions[0].streams[0].lost
-        if record.result.verdict.kind == "fail" and lost:
-            self.losses.append(Loss(rate_per_s, lost))
         return self.last
 
     def _used(self, opened: Opened, stateful: Stateful, rate_per_s: int) -> Opened:
