@@ -14,8 +14,9 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
 from dutperf import lab
+from dutperf.config.campaign import LabKeys
 from dutperf.config.testbed import Testbed
-from dutperf.errors import SetupError
+from dutperf.errors import InputError, SetupError
 from dutperf.lab.devices.nftables import LIMIT
 
 pytestmark = [
@@ -107,7 +108,21 @@ def test_size_and_timeout_of_the_table_are_set_and_set_back(name: str) -> None:
     assert told in lab.attached(name).description
 
 
+def test_a_lab_of_a_campaign_has_the_table_that_is_asked_for() -> None:
+    before = LIMIT.read_text()
+    with lab.use(LabKeys(name="nft-nat44", connections=3000)) as testbed:
+        assert LIMIT.read_text().strip() == "3000"
+        assert "nf_conntrack_max 3000," in testbed.description
+    assert LIMIT.read_text() == before
+    lab.up("nft-nat44")
+    with pytest.raises(SetupError, match="is kept, and does what it was told"):
+        lab.check(LabKeys(name="nft-nat44", connections=3000))
+
+
 def test_other_labs_have_no_such_table() -> None:
+    with pytest.raises(InputError, match="linux-router has no table") as told:
+        lab.check(LabKeys(name="linux-router", connections=10))
+    assert "nft-nat44" in told.value.hint
     with pytest.raises(SetupError, match="no lab is up whose kernel") as refused:
         lab.limit_connections(10, None)
     assert "nft-nat44" in refused.value.hint

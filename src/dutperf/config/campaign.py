@@ -68,6 +68,11 @@ class LabKeys(Strict):
         description="known-answer, known-answer-veth: what the device is told "
         "(docs/known-answer.md); needs a lab that is not kept",
     )
+    connections: Annotated[int, Field(ge=1, le=2**31 - 1)] | None = Field(
+        default=None,
+        description="gateways whose kernel keeps connections: how many its table "
+        "holds; default: 1,000,000; needs a lab that is not kept",
+    )
     label: Name | None = Field(
         default=None,
         description="tells it from other labs of the same name in the campaign: "

@@ -124,7 +124,7 @@ def _gone(keys: LabKeys) -> SetupError:
 def _check_as_asked(keys: LabKeys, device: LabDevice) -> None:
     """A lab that is kept is not changed by who uses it."""
     name, rules = keys.name, keys.rules
-    if keys.behaviour is not None or keys.label is not None:
+    if (keys.behaviour, keys.connections, keys.label) != (None, None, None):
         raise SetupError(
             f"lab {name} is kept, and does what it was told when it was brought up",
             "take it down, and it is made for each run, to do as the campaign says: "

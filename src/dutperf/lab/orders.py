@@ -17,7 +17,7 @@ from pathlib import Path
 
 from dutperf.errors import DutperfError, InputError, SetupError
 from dutperf.lab import device_cpu, machine, netns, presence
-from dutperf.lab.devices import LABS, device_of
+from dutperf.lab.devices import LABS, device_of, gateways
 from dutperf.lab.devices.device import LabDevice
 from dutperf.lab.devices.known_answer import KNOWN_ANSWER, log_of
 from dutperf.lab.devices.nftables import SHOWN, Tracking, with_limit
@@ -143,10 +143,9 @@ def limit_connections(
         state = file.read()
         tracking = LABS[state.device].tracking if state else None
         if state is None or tracking is None or not presence.is_whole(state):
-            gateways = [name for name, device in LABS.items() if device.tracking]
             raise SetupError(
                 "no lab is up whose kernel keeps connections",
-                f"dutperf lab up NAME, with one of: {', '.join(gateways)}",
+                f"dutperf lab up NAME, with one of: {', '.join(gateways())}",
             )
         gateway = device_of(state).namespaces[-1]
         if connections is not None:
@@ -167,11 +166,11 @@ def check_limit(file: StateFile, tracking: Tracking | None) -> None:
         SetupError: another lab's gateway would get this one, too.
     """
     there = presence.others(file)
-    gateways = [s.title for _, s in there if LABS[s.device].tracking]
-    if tracking and gateways and tracking.needs():
+    keeping = [s.title for _, s in there if LABS[s.device].tracking]
+    if tracking and keeping and tracking.needs():
         raise SetupError(
             f"the kernel has one limit of connections for all labs, and lab "
-            f"{gateways[0]} would get {tracking.connections:,}, too",
+            f"{keeping[0]} would get {tracking.connections:,}, too",
             "take that one down first, see 'dutperf lab status'",
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
+from dataclasses import replace
 
 from dutperf import __version__
 from dutperf.config.campaign import LabKeys
@@ -32,7 +33,12 @@ from dutperf.lab.devices.linux import (
     SRV6_END,
     WIRE,
 )
-from dutperf.lab.devices.nftables import NFT_NAT44, NFT_NAT66, linux_firewall
+from dutperf.lab.devices.nftables import (
+    NFT_NAT44,
+    NFT_NAT66,
+    Tracking,
+    linux_firewall,
+)
 from dutperf.lab.devices.open_vswitch import OVS_DPDK, OVS_DPDK_CT
 from dutperf.lab.devices.translators import (
     BIND_DNS64,
@@ -111,7 +117,8 @@ def find(keys: LabKeys) -> LabDevice:
     """The device that is asked for, where its lab will be.
 
     Raises:
-        InputError: there is none of that name, or it takes no behaviour or no filters.
+        InputError: there is none of that name, or it takes no behaviour, no filters or
+            keeps no connections.
     """
     if keys.device not in LABS:
         near = difflib.get_close_matches(keys.device, LABS, n=1)
@@ -130,5 +137,17 @@ def find(keys: LabKeys) -> LabDevice:
             f"lab {keys.device} has no filters whose number could be chosen",
             f"leave rules out, or take the lab {', '.join(taking('rules'))}",
         )
+    if keys.connections is not None and device.tracking is None:
+        raise InputError(
+            f"lab {keys.device} has no table of connections whose size could be chosen",
+            f"leave connections out, or take one of: {', '.join(gateways())}",
+        )
     chosen = device if keys.rules is None else device.with_rules(keys.rules)
+    if keys.connections is not None:
+        chosen = replace(chosen, tracking=Tracking(keys.connections))
     return chosen.at(keys.own_name)
+
+
+def gateways() -> list[str]:
+    """The devices whose kernel keeps connections."""
+    return [name for name, device in LABS.items() if device.tracking]

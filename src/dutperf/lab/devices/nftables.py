@@ -87,11 +87,21 @@ class Tracking:
     udp_timeout_s: int = 3600
 
     def needs(self) -> tuple[ChangedSetting, ...]:
-        """The setting that allows so many; none if it is so, or cannot be set here."""
+        """The setting that allows so many; none if it is so, or cannot be set here.
+
+        Raises:
+            SetupError: it cannot be set to what was asked for.
+        """
         try:
             before = int(LIMIT.read_text("ascii"))
         except OSError:
-            return ()
+            if self.connections == Tracking.connections:
+                return ()
+            raise SetupError(
+                f"the table cannot be given room for {self.connections:,} connections: "
+                f"{LIMIT} cannot be read",
+                "modprobe nf_conntrack, or leave connections out",
+            ) from None
         if before == self.connections:
             return ()
         return (ChangedSetting(path=LIMIT, before=before, meanwhile=self.connections),)
