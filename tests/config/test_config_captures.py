@@ -16,10 +16,12 @@ from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.inet6 import IPv6, IPv6ExtHdrFragment
 from scapy.layers.l2 import ARP, Ether
 from scapy.packet import Packet
-from scapy.utils import PcapNgWriter, PcapWriter
+from scapy.utils import EDecimal, PcapNgWriter, PcapWriter
 
 from dutperf.config import Campaign, expand, load_campaign, resolved, spec_from
 from dutperf.config.captures import MOST_BYTES, with_captures
+from dutperf.config.deviations import deviations
+from dutperf.config.sizes import captured_words
 from dutperf.errors import InputError
 from dutperf.model.capture import MOST_FRAMES, Capture, Reading
 from dutperf.model.cell import Cell
@@ -139,6 +141,136 @@ def block(order: str, kind: int, body: bytes) -> bytes:
     body += bytes(-len(body) % 4)
     length = struct.pack(f"{order}I", len(body) + 12)
     return struct.pack(f"{order}I", kind) + length + body + length
+
+
+# --- their own times
+
+
+def timed(times_ns: list[int]) -> list[Packet]:
+    packets = datagrams(5, len(times_ns))
+    for packet, at_ns in zip(packets, times_ns, strict=True):
+        packet.time = EDecimal(at_ns) / 10**9
+    return packets
+
+
+TIMES_NS = [
+    1_700_000_000 * 10**9 + n for n in (0, 1_000, 1_000, 250_000, 7_000_000_000)
+]
+OWN_NS = "0 1000 1000 250000 7000000000"
+
+
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize("nano", [False, True])
+def test_times_of_pcap_are_kept_if_asked_for(
+    tmp_path: Path, order: str, nano: bool
+) -> None:
+    path = tmp_path / "a.pcap"
+    with PcapWriter(str(path), endianness=order, nano=nano) as writer:
+        writer.write(timed(TIMES_NS))
+    assert read(path, times="original").times_ns == OWN_NS
+    assert read(path).times_ns == ""
+
+
+@pytest.mark.parametrize("order", "<>")
+@pytest.mark.parametrize(
+    ("options", "units_per_s"),
+    [
+        ([], 10**6),
+        ([(9, b"\x09")], 10**9),
+        ([(2, b"eth0"), (9, b"\x03")], 10**3),
+        ([(9, b"\x8a")], 2**10),
+    ],
+)
+def test_times_of_pcapng_are_in_the_units_of_its_interface(
+    tmp_path: Path, order: str, options: list[tuple[int, bytes]], units_per_s: int
+) -> None:
+    """The second frame is of another interface, whose clock counts from 100 s on."""
+    frame = bytes(datagram(100))
+
+    def interface(options: list[tuple[int, bytes]]) -> bytes:
+        told = [
+            struct.pack(f"{order}HH", code, len(value)) + value + bytes(-len(value) % 4)
+            for code, value in options
+        ]
+        return block(order, 1, struct.pack(f"{order}HHI", 1, 0, 0) + b"".join(told))
+
+    def packet(number: int, units: int) -> bytes:
+        ends = (units >> 32, units & 0xFFFFFFFF, len(frame), len(frame))
+        return block(order, 6, struct.pack(f"{order}I4I", number, *ends) + frame)
+
+    path = tmp_path / "a.pcapng"
+    path.write_bytes(
+        block(order, 0x0A0D0D0A, struct.pack(f"{order}IHHq", 0x1A2B3C4D, 1, 0, -1))
+        + interface(options)
+        + interface([(14, struct.pack(f"{order}q", 100))])
+        + packet(0, 101 * units_per_s)
+        + packet(1, 3 * 10**6)
+        + packet(0, 105 * units_per_s + units_per_s // 2)
+    )
+    found = read(path, times="original").times_ns
+    assert found == "0 2000000000 4500000000"
+
+
+def test_without_times_or_out_of_order_they_cannot_be_kept(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcapng"
+    frame = bytes(datagram(100))
+    path.write_bytes(
+        block("<", 0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
+        + block("<", 1, struct.pack("<HHI", 1, 0, 0))
+        + block("<", 3, struct.pack("<I", len(frame)) + frame) * 2
+    )
+    refused(path, "does not say when its frames were captured", times="original")
+    older = written(tmp_path / "b.pcap", timed([10**9, 0]))
+    assert "reordercap" in refused(older, "is older than", times="original").hint
+
+
+def test_its_name_and_its_words_say_the_times(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.pcap", timed([0, 10**6, 10**7]))
+    keys: dict[str, Any] = {"procedure": "frame-loss", "trial_duration_s": 1}
+    found = cell(path, {"times": "original"}, **keys)
+    assert "-pcap-a-original-times" in found.id
+    assert "at its own times, 200 fps on average" in captured_words(found)
+    assert "the times of a capture" in str(deviations(found))
+    assert "own times" not in captured_words(cell(path, **keys))
+
+
+@pytest.mark.parametrize(
+    ("times_ns", "keys", "what"),
+    [
+        ([0, 10**6], {"procedure": "throughput"}, "must be left out of throughput"),
+        ([5, 5], {"procedure": "frame-loss"}, "frames of different times"),
+        (
+            [0, 10**6, 10**7],
+            {"procedure": "pdv", "rate_fps": 2, "trial_duration_s": 1},
+            "at 2 fps the 3 frames of a.pcap take 1.5 s, and a trial takes 1 s",
+        ),
+        (
+            [0, 10**6],
+            {"procedure": "frame-loss", "traffic": {"burst_frames": 16}},
+            "burst_frames, load_shape or times of pcap, one only",
+        ),
+        (
+            [0, 10**6],
+            {"procedure": "outage", "rate_fps": 1000},
+            "whose load over time is its own",
+        ),
+    ],
+)
+def test_where_times_have_no_meaning_they_are_refused(
+    tmp_path: Path, times_ns: list[int], keys: dict[str, Any], what: str
+) -> None:
+    path = written(tmp_path / "a.pcap", timed(times_ns))
+    with pytest.raises(InputError, match=what):
+        cell(path, {"times": "original"}, max_rate_fps=1000, **keys)
+
+
+def test_a_simple_block_before_any_interface_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "a.pcapng"
+    path.write_bytes(
+        block("<", 0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
+        + block("<", 3, struct.pack("<I", 4) + bytes(4))
+    )
+    refused(path, "is damaged: frame 1 is of no interface")
 
 
 @pytest.mark.parametrize("order", "<>")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Sequence
 from fractions import Fraction
+from itertools import accumulate
 
 import pytest
 from planning import TESTBED, Recording, campaign, cell, spec
@@ -12,13 +14,20 @@ from planning import TESTBED, Recording, campaign, cell, spec
 from dutperf.config import expand
 from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.errors import InputError
+from dutperf.model.capture import Capture
 from dutperf.model.cell import Cell
 from dutperf.model.traffic import MOST_BURST_FRAMES
-from dutperf.procedures.bursts import beside_bursts, burst_steps, shaped_trials
+from dutperf.procedures.bursts import (
+    beside_bursts,
+    burst_steps,
+    captured_steps,
+    shaped_trials,
+)
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.throughput import measure_throughput
 from dutperf.procedures.trials import Ask
 from dutperf.protocol.result_messages import Histogram, TrialResult
+from dutperf.protocol.stream_messages import RateStep
 from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import CellResult
 from dutperf.run.local_executor import measure_cell
@@ -27,6 +36,21 @@ from dutperf.simulation.fake_engine import FakeEngine, perfect, queueing
 NS = 10**9
 PEAK = MaxRate(20_000, "media")
 SERVICE_FPS, QUEUE = 10_000, 100
+
+
+def capture(*times_ns: int) -> Capture:
+    """Of one flow, all frames of one size."""
+    frames = " ".join(["0:100"] * len(times_ns))
+    reading = {
+        "sha256": "0" * 64,
+        "seen_frames": len(times_ns),
+        "seen_bytes": 100 * len(times_ns),
+        "flows": ["4 0 0 5000 53"],
+        "frames": frames,
+        "times_ns": " ".join(map(str, times_ns)),
+    }
+    told = {"file": "a.pcap", "times": "original", "read": reading}
+    return Capture.model_validate(told)
 
 
 def behind(queue: int) -> FakeEngine:
@@ -49,6 +73,46 @@ def measured(
 
 
 # --- when frames are due
+
+
+def due_in(steps: Sequence[RateStep], *, between: bool = False) -> list[Fraction]:
+    """When the frames of one period are due, as the engine's schedule has it."""
+    due: list[Fraction] = []
+    begin_ns = 0
+    for step in steps:
+        interval = Fraction(NS, step.rate_fps) if step.rate_fps else Fraction(0)
+        first = begin_ns + (interval / 2 if between else 0)
+        due += [first + number * interval for number in range(step.frames)]
+        begin_ns += step.duration_ns
+    return due
+
+
+@pytest.mark.parametrize("between", [False, True])
+def test_frames_of_a_capture_are_due_at_its_times(between: bool) -> None:
+    generator = random.Random(7)  # noqa: S311 - a fixed seed
+    for _ in range(200):
+        gaps_ns = [generator.choice([1, 999, 1000, 1001, 10**6, 3 * NS, 10**13])]
+        gaps_ns += [generator.randint(1, 10**9) for _ in range(generator.randint(0, 9))]
+        times_ns = [0, *accumulate(gaps_ns)]
+        of = capture(*times_ns)
+        own_fps = of.own_fps(4)
+        assert own_fps
+        assert own_fps == Fraction(len(gaps_ns) * NS, times_ns[-1])
+        for rate_fps in {max(1, round(own_fps)), generator.randint(1, 10**6)}:
+            stretch = 1 if rate_fps == round(own_fps) else own_fps / rate_fps
+            steps = captured_steps(of, 4, rate_fps)
+            due = due_in(steps, between=between)
+            assert len(due) == len(times_ns)
+            for at, wanted in zip(due, times_ns, strict=True):
+                assert abs(at - wanted * stretch) <= 501 + len(times_ns)
+            period = Fraction(sum(step.duration_ns for step in steps))
+            assert abs(period - len(times_ns) * NS / own_fps * stretch) <= len(times_ns)
+
+
+def test_frames_of_one_time_are_sent_one_after_the_other() -> None:
+    steps = captured_steps(capture(0, 0, 0, 4000), 4, 750_000)
+    assert due_in(steps) == [0, 1, 2, 4000]
+    assert sum(step.duration_ns for step in steps) == 5333
 
 
 def test_each_burst_is_whole_and_begins_on_time() -> None:
@@ -129,8 +193,8 @@ def test_an_interval_that_no_trial_can_tell_is_none() -> None:
     assert result.verdict == "invalid" or result.bound == "lower"
 
 
-def test_bursts_that_took_too_long_are_no_bursts() -> None:
-    engine = FakeEngine(perfect(), arrivals=queueing(QUEUE, 4_000))
+def late_by_a_ms(engine: FakeEngine) -> FakeEngine:
+    """Its tester does not keep up within bursts."""
     measure = engine.measure
 
     def late(
@@ -142,6 +206,28 @@ def test_bursts_that_took_too_long_are_no_bursts() -> None:
         return result.model_copy(update={"directions": directions})
 
     engine.measure = late  # type: ignore[method-assign]
+    return engine
+
+
+def test_times_of_a_capture_that_were_not_kept_are_none() -> None:
+    times_ns = [n * 10**6 for n in range(8)]
+    asked = cell(procedure="frame-loss", trial_duration_s=0.5, max_rate_fps=1000)
+    captured = asked.traffic.model_copy(update={"pcap": capture(*times_ns)})
+    told = asked.spec.model_copy(update={"traffic": [captured]})
+    asked = asked.model_copy(update={"spec": told})
+    for engine, kind in (
+        (FakeEngine(perfect()), "pass"),
+        (late_by_a_ms(FakeEngine(perfect())), "invalid"),
+    ):
+        trials = shaped_trials(Recording(engine).runner, asked, PEAK)
+        record = trials.run(Ask(asked, 1000))
+        assert record.result.verdict.kind == kind
+        (sent,) = {d.streams[0].sent for d in record.result.directions}
+        assert sent == 500
+
+
+def test_bursts_that_took_too_long_are_no_bursts() -> None:
+    engine = late_by_a_ms(FakeEngine(perfect(), arrivals=queueing(QUEUE, 4_000)))
     result, recording = measured(16, engine)
     told = {
         (r.result.verdict.kind, r.load_fps < PEAK.rate_fps) for r in recording.records

@@ -7,9 +7,11 @@ import os
 from pathlib import Path
 
 import pytest
+from captures import datagram, written
 from planning import TWO_CELLS, Run, campaign, spec
 
-from dutperf.config import Campaign, load_campaign
+from dutperf.config import Campaign, load_campaign, spec_from
+from dutperf.config.captures import with_captures
 from dutperf.errors import InputError, SetupError
 from dutperf.procedures.events import ReportWritten, TrialReplayed
 from dutperf.protocol.result_messages import ReasonCode
@@ -331,3 +333,27 @@ def test_more_trials_than_the_campaign_needs_are_refused(path: Path) -> None:
     with pytest.raises(InputError, match="needs only the first 3"):
         Run(path, engine()).resume(what)
     assert journal.exists()
+
+
+def test_captures_that_no_stored_campaign_can_hold_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At a tenth of the limit; what is refused has left no directory."""
+    monkeypatch.setattr("dutperf.run.campaign_run.LARGEST_STORED_BYTES", 100_000)
+    packets = [datagram(ports=(n, n)) for n in range(300)]
+    file = str(written(tmp_path / "a.pcap", packets))
+
+    def asked(test_cases: int) -> Campaign:
+        profiles = [
+            {"pcap": file, "addresses": count} for count in range(2, test_cases + 2)
+        ]
+        keys = {"procedure": "throughput", "ip": 4, "traffic": profiles}
+        return campaign(*with_captures([spec_from(keys, "test")], tmp_path))
+
+    run = Run(tmp_path / "r", engine())
+    with pytest.raises(
+        InputError, match=r"the stored campaign 0\.1 MB long"
+    ) as refused:
+        run(asked(12))
+    assert "fewer test cases" in refused.value.hint
+    assert not run.path.exists()

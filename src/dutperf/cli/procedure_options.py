@@ -211,6 +211,7 @@ FLAGS: dict[str, Flag] = {
     "traffic.imix": Flag("--imix", str, "LETTERS"),
     "traffic.pcap.file": Flag("--from-pcap", str, "FILE"),
     "traffic.pcap.others": Flag("--pcap-others", Literal["refuse", "skip"], "WHAT"),
+    "traffic.pcap.times": Flag("--pcap-times", Literal["even", "original"], "WHEN"),
     "traffic.burst_frames": Flag("--bursts", str, "FRAMES", _whole),
     "traffic.ttl": Flag("--ttl", str, "N", _whole),
     "traffic.dscp": Flag("--dscp", str, "N", _whole),
@@ -247,7 +248,7 @@ _STATELESS = (
 """Begins of keys of the traffic that connections say instead."""
 _OF_FRAMES = {"ip", "frame_size", "direction", "flows"}
 """Options beside the traffic's that change what is in the frames."""
-_OF_TIMES = {"traffic.burst_frames"}
+_OF_TIMES = {"traffic.burst_frames", "traffic.pcap.times"}
 """Options of the traffic's that change when frames are sent."""
 _BESIDE = {
     "traffic.broadcast_percent",

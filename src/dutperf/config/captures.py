@@ -12,6 +12,7 @@ import hashlib
 import struct
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,10 +35,12 @@ class _Found(NamedTuple):
     Attributes:
         data: what the capture has of it, without FCS.
         bytes: how long it was, without FCS.
+        at_ns: when it was captured; None: the file does not say.
     """
 
     data: bytes
     bytes: int
+    at_ns: int | None
 
 
 def with_captures(specs: Sequence[ProcedureSpec], folder: Path) -> list[ProcedureSpec]:
@@ -98,17 +101,19 @@ class _NotSoError(Exception):
 # The two formats: draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng.
 
 
-_PCAP = {b"\xd4\xc3\xb2\xa1": "<", b"\x4d\x3c\xb2\xa1": "<"}
-"""Times in micro- and in nanoseconds, which are no matter here."""
-_PCAP |= {magic[::-1]: ">" for magic in list(_PCAP)}
+_PCAP = {b"\xd4\xc3\xb2\xa1": ("<", 1000), b"\x4d\x3c\xb2\xa1": ("<", 1)}
+"""Byte order, and nanoseconds of a time's smaller part."""
+_PCAP |= {magic[::-1]: (">", ns) for magic, (_, ns) in list(_PCAP.items())}
+_RESOLUTION, _OFFSET = 9, 14
+"""Options of an interface: if_tsresol and if_tsoffset."""
 _SECTION, _INTERFACE, _PACKET, _SIMPLE, _ENHANCED = 0x0A0D0D0A, 1, 2, 3, 6
 _BYTE_ORDER = {b"\x4d\x3c\x2b\x1a": "<", b"\x1a\x2b\x3c\x4d": ">"}
 _PACKED = {b"\x1f\x8b": "gzip -d", b"\x28\xb5": "unzstd", b"\xfd\x37": "xz -d"}
 
 
 def _frames(content: bytes) -> Iterator[_Found]:
-    if order := _PCAP.get(content[:4]):
-        return _of_pcap(content, order)
+    if content[:4] in _PCAP:
+        return _of_pcap(content, *_PCAP[content[:4]])
     if content[:4] == b"\x0a\x0d\x0d\x0a":
         return _of_pcapng(content)
     if program := _PACKED.get(content[:2]):
@@ -144,13 +149,15 @@ def _checked(content: bytes, place: int, captured: int, number: int) -> bytes:
     return content[place : place + captured]
 
 
-def _whole(data: bytes, original: int, fcs: int, number: int) -> _Found:
+def _whole(
+    data: bytes, original: int, fcs: int, number: int, at_ns: int | None
+) -> _Found:
     if original < len(data):
         raise _NotSoError(
             f"is damaged: frame {number + 1:,} has more bytes than it had on the wire",
             "capture again",
         )
-    return _Found(data[: max(0, original - fcs)], max(0, original - fcs))
+    return _Found(data[: max(0, original - fcs)], max(0, original - fcs), at_ns)
 
 
 def _of_ethernet(link: int) -> None:
@@ -161,21 +168,50 @@ def _of_ethernet(link: int) -> None:
         )
 
 
-def _of_pcap(content: bytes, order: str) -> Iterator[_Found]:
+def _of_pcap(content: bytes, order: str, part_ns: int) -> Iterator[_Found]:
     (network,) = _unpacked(f"{order}I", content, 20, 0)
     _of_ethernet(network & 0xFFFF)
     fcs = (network >> 28) * 2 if network & 1 << 26 else 0
     place, number = 24, 0
     while place < len(content):
-        captured, original = _unpacked(f"{order}8xII", content, place, number)
+        form = f"{order}4I"
+        seconds, parts, captured, original = _unpacked(form, content, place, number)
         data = _checked(content, place + 16, captured, number)
-        yield _whole(data, original, fcs, number)
+        at_ns = seconds * 10**9 + parts * part_ns
+        yield _whole(data, original, fcs, number, at_ns)
         place, number = place + 16 + captured, number + 1
+
+
+class _Interface(NamedTuple):
+    """Of a pcapng: its link type, how much of a frame it captures, and its clock."""
+
+    link: int
+    most: int
+    units_per_s: Fraction
+    offset_s: int
+
+    def time_ns(self, units: int) -> int:
+        return self.offset_s * 10**9 + round(units * 10**9 / self.units_per_s)
+
+
+def _interface(body: bytes, order: str, number: int) -> _Interface:
+    link, most = _unpacked(f"{order}H2xI", body, 0, number)
+    options: dict[int, bytes] = {}
+    place = 8
+    while place + 4 <= len(body):
+        code, size = _unpacked(f"{order}HH", body, place, number)
+        options.setdefault(code, body[place + 4 : place + 4 + size])
+        place += 4 + size + -size % 4
+    unit = int.from_bytes(options.get(_RESOLUTION, b"\x06")[:1])
+    per_s = Fraction(2 if unit & 0x80 else 10) ** (unit & 0x7F)
+    offset = options.get(_OFFSET, b"")
+    (offset_s,) = _unpacked(f"{order}q", offset.ljust(8, b"\0"), 0, number)
+    return _Interface(link, most or _MOST_CAPTURED, per_s, offset_s)
 
 
 def _of_pcapng(content: bytes) -> Iterator[_Found]:
     order, place, number = "<", 0, 0
-    links: list[tuple[int, int]] = []
+    links: list[_Interface] = []
     while place < len(content):
         if content[place : place + 4] == b"\x0a\x0d\x0d\x0a":
             order = _BYTE_ORDER.get(content[place + 8 : place + 12], "")
@@ -193,27 +229,25 @@ def _of_pcapng(content: bytes) -> Iterator[_Found]:
         body = content[place + 8 : place + length - 4]
         place += length
         if kind == _INTERFACE:
-            link, most = _unpacked(f"{order}H2xI", body, 0, number)
-            links.append((link, most or _MOST_CAPTURED))
+            links.append(_interface(body, order, number))
         if kind not in (_ENHANCED, _SIMPLE, _PACKET):
             continue
-        interface, begin = 0, 20
+        interface, begin, at = 0, 20, None
         if kind == _SIMPLE:
             (original,) = _unpacked(f"{order}I", body, 0, number)
-            captured, begin = min(original, *(most for _, most in links[:1])), 4
-        elif kind == _ENHANCED:
-            form = f"{order}I8xII"
-            interface, captured, original = _unpacked(form, body, 0, number)
+            captured, begin = min([original, *(link.most for link in links[:1])]), 4
         else:
-            form = f"{order}H10xII"
-            interface, captured, original = _unpacked(form, body, 0, number)
+            form = f"{order}{'I' if kind == _ENHANCED else 'H2x'}4I"
+            interface, *at, captured, original = _unpacked(form, body, 0, number)
         if interface >= len(links):
             raise _NotSoError(
                 f"is damaged: frame {number + 1:,} is of no interface", "capture again"
             )
-        _of_ethernet(links[interface][0])
+        of = links[interface]
+        _of_ethernet(of.link)
         data = _checked(body, begin, captured, number)
-        yield _whole(data, original, 0, number)
+        at_ns = of.time_ns(at[0] << 32 | at[1]) if at else None
+        yield _whole(data, original, 0, number, at_ns)
         number += 1
 
 
@@ -340,4 +374,23 @@ def _reading(
         tagged=sum(k.tags > 0 for _, k in sent_of),
         flows=[" ".join(map(str, flow)) for flow in flows],
         frames=" ".join(frames),
+        times_ns=_times(path, sent_of) if capture.times == "original" else "",
     )
+
+
+def _times(path: Path, sent: Sequence[tuple[_Found, _Datagram]]) -> str:
+    """When each was captured, in nanoseconds after the first one."""
+    times_ns = [found.at_ns for found, _ in sent]
+    known_ns = [at_ns for at_ns in times_ns if at_ns is not None]
+    if len(known_ns) < len(times_ns):
+        raise InputError(
+            f"{path}: does not say when its frames were captured, for times: original",
+            "capture again, or leave times (--pcap-times) out",
+        )
+    if known_ns != sorted(known_ns):
+        raise InputError(
+            f"{path}: has a frame that is older than the one before, for times: "
+            "original",
+            "reordercap FILE SORTED puts them in order",
+        )
+    return " ".join(str(at_ns - known_ns[0]) for at_ns in known_ns)

@@ -226,10 +226,13 @@ def deviations(cell: Cell) -> list[Deviation]:
 
 def _shape(cell: Cell) -> list[Deviation]:
     """Bursts are RFC 2544 21's; anything else that is not steady is another measure."""
-    shape = cell.traffic.load_shape
-    if shape is None:
+    shape, capture = cell.traffic.load_shape, cell.traffic.pcap
+    if shape:
+        actual = f"a load that changes: {shape.label}"
+    elif capture and capture.times == "original":
+        actual = "the times of a capture"
+    else:
         return []
-    actual = f"a load that changes: {shape.label}"
     return [Deviation("RFC 2544 21", "steady or bursty traffic", actual, "definition")]
 
 

@@ -10,8 +10,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dutperf.config.campaign import Preset, preset_keys
+from dutperf.model.capture import Capture
 from dutperf.model.cell import Cell
 from dutperf.model.fields import KeyedError
+from dutperf.model.frames import version_of
 from dutperf.model.loads import MOST_FPS, LoadShape
 from dutperf.model.procedure_keys import StreamKeys, Tagging, TimedStreamKeys
 from dutperf.model.rate_specs import RateSearchKeys, ThroughputSpec
@@ -56,13 +58,18 @@ def check_load_over_time(cell: Cell) -> None:
     Raises:
         KeyedError: says which key is wrong.
     """
-    traffic, key = cell.traffic, "burst_frames"
-    measures = "throughput, frame-loss or delays"
+    traffic = cell.traffic
+    own_times = traffic.pcap if traffic.pcap and traffic.pcap.times != "even" else None
+    measures = "frame-loss or delays"
+    keys: tuple[str, ...]
     if traffic.load_shape is not None:
-        key, measures = "load_shape", "frame-loss or delays"
-    elif traffic.burst_frames is None:
+        keys = ("traffic", "load_shape")
+    elif traffic.burst_frames is not None:
+        keys, measures = ("traffic", "burst_frames"), "throughput, frame-loss or delays"
+    elif own_times:
+        keys = ("traffic", "pcap", "times")
+    else:
         return
-    keys = ("traffic", key)
     if not cell.spec.takes_bursts:
         raise KeyedError(
             keys,
@@ -76,16 +83,47 @@ def check_load_over_time(cell: Cell) -> None:
         _check_shape(cell, traffic.load_shape)
     elif traffic.burst_frames is not None:
         _check_bursts(cell, traffic.burst_frames)
+    elif own_times:
+        _check_times(cell, own_times)
 
 
-def _check_shape(cell: Cell, shape: LoadShape) -> None:
-    keys = ("traffic", "load_shape")
+def _check_times(cell: Cell, capture: Capture) -> None:
+    keys = ("traffic", "pcap", "times")
+    _refuse_search(cell, keys)
+    version = version_of(cell.ip, "left")
+    own_fps = capture.own_fps(version)
+    if own_fps is None:
+        raise KeyedError(
+            keys,
+            f"needs frames of different times, and those of IPv{version} in "
+            f"{capture.name} have one",
+            "leave times (--pcap-times) out",
+        )
+    rate_fps, duration_s = cell.spec.given_rate_fps, cell.spec.trial_duration_s
+    frames = len(capture.of(version))
+    if rate_fps and rate_fps * duration_s < frames:
+        raise KeyedError(
+            keys,
+            f"needs longer trials: at {rate_fps} fps the {frames:,} frames of "
+            f"{capture.name} take {frames / rate_fps:.3g} s, and a trial takes "
+            f"{duration_s:g} s",
+            "raise trial_duration_s (--trial-duration), or the rate; in the capture "
+            f"it is {float(own_fps):.6g} fps",
+        )
+
+
+def _refuse_search(cell: Cell, keys: tuple[str, ...]) -> None:
     if isinstance(cell.spec, RateSearchKeys):
         raise KeyedError(
             keys,
             "must be left out of throughput, which is a steady load, or one in bursts",
             "measure frame-loss, or delays, with it",
         )
+
+
+def _check_shape(cell: Cell, shape: LoadShape) -> None:
+    keys = ("traffic", "load_shape")
+    _refuse_search(cell, keys)
     if shape.period_s > cell.spec.trial_duration_s:
         raise KeyedError(
             keys,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from fractions import Fraction
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import AfterValidator, Field, model_validator
@@ -21,6 +22,7 @@ MOST_FRAMES = 1024
 """That are sent in turn; a stored campaign has them in each of its test cases."""
 _FLOW = "[46] [0-9]{1,4} [0-9]{1,4} [0-9]{1,5} [0-9]{1,5}"
 _FRAMES = "[0-9]{1,4}:[0-9]{2,4}(?: [0-9]{1,4}:[0-9]{2,4})*"
+_TIMES = "(?:0(?: [0-9]{1,20})*)?"
 
 
 class CapturedFlow(NamedTuple):
@@ -34,10 +36,14 @@ class CapturedFlow(NamedTuple):
 
 
 class CapturedFrame(NamedTuple):
-    """``size`` in bytes with FCS, without VLAN tags."""
+    """``size`` in bytes with FCS, without VLAN tags; ``at_ns`` after the first one.
+
+    0 for all where times are not kept.
+    """
 
     flow: CapturedFlow
     size: int
+    at_ns: int
 
 
 def _check_flow(text: str) -> str:
@@ -54,6 +60,13 @@ def _check_frames(text: str) -> str:
         raise ValueError(
             f"must be FLOW:SIZE of 1 to {MOST_FRAMES} frames, not {text[:40]!r}"
         )
+    return text
+
+
+def _check_times(text: str) -> str:
+    times_ns = list(map(int, text.split())) if re.fullmatch(_TIMES, text) else [1]
+    if times_ns and (times_ns[0] or times_ns != sorted(times_ns)):
+        raise ValueError(f"must be times in ns from 0 on, rising, not {text[:40]!r}")
     return text
 
 
@@ -84,9 +97,15 @@ class Reading(Strict):
     frames: Annotated[str, AfterValidator(_check_frames)] = Field(
         description="number of the flow and size of each, in order: FLOW:SIZE"
     )
+    times_ns: Annotated[str, AfterValidator(_check_times)] = Field(
+        default="",
+        description="when each was captured, after the first one; empty: not kept",
+    )
 
     @model_validator(mode="after")
     def _of_these_flows(self) -> Self:
+        if self.times_ns and self.times_ns.count(" ") != self.frames.count(" "):
+            raise ValueError("times_ns must have a time for each of frames")
         for number, size in self._pairs():
             if number >= len(self.flows) or not 64 <= size <= MAX_FRAME_SIZE:
                 raise ValueError(f"frames has {number}:{size}, which cannot be")
@@ -100,9 +119,13 @@ class Reading(Strict):
     def of(self, version: IpVersion) -> list[CapturedFrame]:
         """The frames of one IP version, in order."""
         flows = [_as_flow(each) for each in self.flows]
+        pairs = list(self._pairs())
+        times_ns = (
+            map(int, self.times_ns.split()) if self.times_ns else [0] * len(pairs)
+        )
         return [
-            CapturedFrame(flows[number], size)
-            for number, size in self._pairs()
+            CapturedFrame(flows[number], size, at_ns)
+            for (number, size), at_ns in zip(pairs, times_ns, strict=True)
             if flows[number].version == version
         ]
 
@@ -125,6 +148,11 @@ class Capture(Strict):
         description="frames that are no plain UDP: refuse or skip; skip leaves them "
         "out, and results say how many",
     )
+    times: Literal["even", "original"] = Field(
+        default="even",
+        description="when they are sent: evenly, or at the capture's own times; these "
+        "are stretched until their mean is the load",
+    )
     read: Reading | None = Field(
         default=None, description="what was found in it; dutperf writes that"
     )
@@ -138,7 +166,8 @@ class Capture(Strict):
     def label(self) -> str:
         """Part of a cell's name."""
         stem = re.sub(r"\.(pcap|pcapng|cap)$", "", self.name)
-        return f"pcap-{re.sub('[^A-Za-z0-9_]+', '-', stem)[:32].strip('-') or 'file'}"
+        name = re.sub("[^A-Za-z0-9_]+", "-", stem)[:32].strip("-") or "file"
+        return f"pcap-{name}" + ("-original-times" if self.times == "original" else "")
 
     def of(self, version: IpVersion) -> list[CapturedFrame]:
         """Its frames of one IP version; none of a file that was not read."""
@@ -148,6 +177,12 @@ class Capture(Strict):
         """As they are sent: the tag must have room, 84 bytes of IPv6."""
         least = minimum_frame_size(version)
         return [max(frame.size, least) for frame in self.of(version)]
+
+    def own_fps(self, version: IpVersion) -> Fraction | None:
+        """Mean rate of these frames in the capture; None: it has no such times."""
+        times_ns = [frame.at_ns for frame in self.of(version)]
+        took_ns = times_ns[-1] - times_ns[0] if times_ns else 0
+        return Fraction((len(times_ns) - 1) * 10**9, took_ns) if took_ns else None
 
     def words(self, version: IpVersion, hosts: tuple[int, int]) -> str:
         """How much of it is sent, and what is not.
@@ -170,6 +205,8 @@ class Capture(Strict):
             f"{sum(f.size for f in frames):,} of {read.seen_bytes:,} bytes",
             f"{len(kept):,} of {len(flows):,} flows kept apart",
         ]
+        if own_fps := self.own_fps(version):
+            told.append(f"at its own times, {float(own_fps):,.6g} fps on average")
         if left_out:
             listed = ", ".join(f"{n:,} {kind}" for kind, n in left_out.items())
             told.append(f"left out: {listed}")

@@ -522,6 +522,9 @@ class Traffic(Strict):
 
     @model_validator(mode="after")
     def _as_captured(self) -> Self:
+        own_times = self.pcap is not None and self.pcap.times == "original"
+        if own_times and (self.burst_frames or self.load_shape):
+            raise ValueError("give burst_frames, load_shape or times of pcap, one only")
         for key in _NOT_OF_CAPTURES if self.pcap else ():
             if getattr(self, key) != Traffic.model_fields[key].default:
                 raise ValueError(

@@ -1,4 +1,4 @@
-"""Frames in bursts (RFC 2544 21): the same load, so many frames at a time.
+"""Frames in bursts (RFC 2544 21), or at a capture's own times: loads over time.
 
     |||||||                |||||||                |||||||
     n / L    a pause       n frames at the maximum rate L
@@ -7,6 +7,8 @@
 A modifier of whatever is measured: a procedure asks for trials at its loads as ever,
 and each is sent in bursts. What a throughput finds is then the shortest interval
 between bursts of which no frame is lost.
+
+A capture's own times are stretched until their mean is the load.
 """
 
 from __future__ import annotations
@@ -14,16 +16,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise
 from typing import Literal
 
 from dutperf.config.rate_sources import FEWEST_BURSTS
+from dutperf.model.capture import Capture
 from dutperf.model.cell import Cell
+from dutperf.model.frames import version_of
 from dutperf.model.rate_specs import RateSearchKeys
 from dutperf.procedures.events import OnEvent
 from dutperf.procedures.max_rate import MaxRate
 from dutperf.procedures.trials import Ask, Trials
-from dutperf.protocol.result_messages import Reason, TrialResult, Verdict
+from dutperf.protocol.base import IpVersion
+from dutperf.protocol.result_messages import (
+    DirectionResult,
+    Reason,
+    TrialResult,
+    Verdict,
+)
 from dutperf.protocol.stream_messages import RateStep
 from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results.model import CellResult
@@ -39,6 +50,7 @@ _NS = 10**9
 _PERCENTILE = 90
 """Of how late frames left: of most bursts their end is among the others."""
 _LATE = Fraction(1, 4)
+_WITH_FRAME_NS = 1000
 _AT_ONCE_NS = 50_000
 """A burst as a whole may leave so much later: the sender was at something else."""
 
@@ -63,6 +75,35 @@ def burst_steps(frames: int, rate_fps: int, peak_fps: int) -> list[RateStep]:
         pause_ns = next_ns - begin_ns - burst_ns
         steps.append(RateStep(rate_fps=peak_fps, duration_ns=burst_ns))
         steps.append(RateStep(rate_fps=0, duration_ns=pause_ns))
+    return steps
+
+
+def captured_steps(
+    capture: Capture, version: IpVersion, rate_fps: int
+) -> list[RateStep]:
+    """A short step for each frame, and a pause until the next one is due.
+
+    From the last frame on it is a mean gap until the first is sent again. At the
+    capture's own rate, rounded, times are its own; else all are stretched alike. Frames
+    of the same time are a nanosecond apart, and of two directions one is half a
+    microsecond later.
+    """
+    times_ns = [frame.at_ns for frame in capture.of(version)]
+    own_fps = capture.own_fps(version)
+    assert own_fps  # noqa: S101 - checked with the cell
+    stretch = Fraction(1) if round(own_fps) == rate_fps else own_fps / rate_fps
+    after_ns = [Fraction(at_ns - times_ns[0]) for at_ns in times_ns]
+    begins: list[int] = []
+    for at_ns in [*after_ns, len(times_ns) * _NS / own_fps]:
+        begins.append(max(round(at_ns * stretch), begins[-1] + 1) if begins else 0)
+    steps = []
+    for begin_ns, next_ns in pairwise(begins):
+        gap_ns = next_ns - begin_ns
+        with_frame_ns = min(gap_ns, _WITH_FRAME_NS)
+        one = RateStep(rate_fps=round(_NS / with_frame_ns), duration_ns=with_frame_ns)
+        steps.append(one)
+        if gap_ns > with_frame_ns:
+            steps.append(RateStep(rate_fps=0, duration_ns=gap_ns - with_frame_ns))
     return steps
 
 
@@ -103,19 +144,15 @@ class Bursts:
     def _stretched(self, result: TrialResult) -> Iterator[Reason]:
         """Bursts that took longer were no such bursts, and easier on the device."""
         burst_ns = self.frames * _NS // self.peak_fps
-        for direction in result.directions:
-            if not direction.lag_ns.count:
-                continue
-            late_ns = percentile_bounds(direction.lag_ns.buckets, _PERCENTILE)[0]
-            if late_ns > _AT_ONCE_NS + burst_ns * _LATE:
-                yield Reason(
-                    code="sender_lag",
-                    message=f"{direction.name}: most bursts took longer than "
-                    f"{duration(burst_ns, 3)}: at their end frames left "
-                    f"{duration(late_ns, 3)} late",
-                    hint="the tester does not send so fast while frames come back: "
-                    "lower the rate of the bursts (--max-rate)",
-                )
+        for direction, late_ns in _late(result, Fraction(burst_ns)):
+            yield Reason(
+                code="sender_lag",
+                message=f"{direction.name}: most bursts took longer than "
+                f"{duration(burst_ns, 3)}: at their end frames left "
+                f"{duration(late_ns, 3)} late",
+                hint="the tester does not send so fast while frames come back: "
+                "lower the rate of the bursts (--max-rate)",
+            )
 
     def _too_few(self, result: TrialResult, ask: Ask) -> Iterator[Reason]:
         sent = min(
@@ -130,6 +167,37 @@ class Bursts:
                 "the interval between them",
                 hint="raise the rate, or trial_duration_s (--trial-duration)",
             )
+
+
+def _late(
+    result: TrialResult, of_ns: Fraction
+) -> Iterator[tuple[DirectionResult, int]]:
+    """Directions whose frames left late by much of such a time, and by how much."""
+    for direction in result.directions:
+        if not direction.lag_ns.count:
+            continue
+        late_ns = percentile_bounds(direction.lag_ns.buckets, _PERCENTILE)[0]
+        if late_ns > _AT_ONCE_NS + of_ns * _LATE:
+            yield direction, late_ns
+
+
+def _at_their_times(result: TrialResult, ask: Ask) -> TrialResult:
+    """Invalid where the capture's times were not kept."""
+    if result.verdict.kind == "invalid":
+        return result
+    reasons = [
+        Reason(
+            code="sender_lag",
+            message=f"{direction.name}: frames left {duration(late_ns, 3)} after the "
+            "capture's times, and later",
+            hint="the tester does not send so fast: lower the rate",
+        )
+        for direction, late_ns in _late(result, Fraction(_NS, ask.rate_fps))
+    ]
+    if not reasons:
+        return result
+    verdict = Verdict(kind="invalid", reasons=[*reasons, *result.verdict.reasons])
+    return result.model_copy(update={"verdict": verdict})
 
 
 def beside_bursts(result: CellResult, cell: Cell, peak: MaxRate) -> CellResult:
@@ -201,6 +269,10 @@ def shaped_trials(runner: Trials, cell: Cell, peak: MaxRate) -> Trials:
         return _ShapedTrials(runner, bursts.steps_of, bursts.judged)
     if shape is not None:
         return _ShapedTrials(runner, shape.of_load, _as_it_is)
+    capture = cell.traffic.pcap
+    if capture and capture.times == "original":
+        steps_of = partial(captured_steps, capture, version_of(cell.ip, "left"))
+        return _ShapedTrials(runner, steps_of, _at_their_times)
     return runner
 
 

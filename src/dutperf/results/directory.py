@@ -273,7 +273,7 @@ class ResultsDirectory:
         Raises:
             SetupError: the file system refused.
         """
-        write_atomically(self.path / CAMPAIGN, _as_yaml(data), self._safe())
+        write_atomically(self.path / CAMPAIGN, as_yaml(data), self._safe())
 
     def write_environment(self, env: Environment) -> None:
         """Store where the run, or its part at ``env.place``, took place.
@@ -492,7 +492,8 @@ def _header(name: str, now: datetime) -> JournalHeader:
     return JournalHeader(campaign=name, created_at=now.isoformat("T", "seconds"))
 
 
-def _as_yaml(data: dict[str, Any]) -> str:
+def as_yaml(data: dict[str, Any]) -> str:
+    """As ``campaign.yaml`` has it."""
     stream = io.StringIO()
     YAML(typ="safe", pure=True).dump(data, stream)
     return stream.getvalue()
@@ -530,7 +531,7 @@ def _check_same(
 
 
 def _through_yaml(campaign: dict[str, Any]) -> Any:  # noqa: ANN401 - plain data
-    return YAML(typ="safe", pure=True).load(_as_yaml(campaign))
+    return YAML(typ="safe", pure=True).load(as_yaml(campaign))
 
 
 def _began_with(path: Path) -> dict[str, Any]:

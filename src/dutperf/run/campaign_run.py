@@ -33,6 +33,7 @@ from dutperf.config import (
     resolved_again,
     size_notices,
 )
+from dutperf.config.document import LARGEST_STORED_BYTES
 from dutperf.config.side import MemifPort, VdevPort
 from dutperf.config.testbed import Hook
 from dutperf.errors import DutperfError, EngineError, InputError, SetupError
@@ -55,7 +56,7 @@ from dutperf.results import (
     how_to_go_on,
     load_results,
 )
-from dutperf.results.directory import CAMPAIGN
+from dutperf.results.directory import CAMPAIGN, as_yaml
 from dutperf.results.journal import JOURNAL
 from dutperf.run import Executor, Job, JournalEndsError, Outcome, TestbedsError, jobs_of
 from dutperf.run.local_executor import LocalExecutor, Surroundings, visits_of
@@ -104,6 +105,8 @@ def run_campaign(
     testbeds = [each.testbed for each in planned]
     cells = expand(campaign, *testbeds)
     asked = resolved(campaign, *testbeds)
+    if any(cell.traffic.pcap for cell in cells):
+        _check_room(asked)
     for text in all_notices(campaign, planned, cells):
         on_event(Notice(text))
     if resume:
@@ -115,6 +118,21 @@ def run_campaign(
         jobs = jobs_of(campaign, planned, cells)
         run = _Run(jobs, around, on_event, kind, directory, resumed=resume is not None)
         return run.begin(make_executor(around, directory, on_event), asked)
+
+
+def _check_room(asked: dict[str, Any]) -> None:
+    """What was read of captures stands in each test case of the stored campaign.
+
+    Raises:
+        InputError: there it would be too long to be read again.
+    """
+    size = len(as_yaml(asked))
+    if size > LARGEST_STORED_BYTES:
+        raise InputError(
+            f"what is read of captures makes the stored campaign {size / 1e6:.1f} MB "
+            f"long; it can be read again up to {LARGEST_STORED_BYTES / 1e6:g} MB",
+            "measure fewer test cases in one run, or take shorter captures",
+        )
 
 
 def resumed(
