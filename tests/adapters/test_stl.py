@@ -341,3 +341,19 @@ def test_the_example_runs_as_it_stands(
 
 def test_all_names_are_there() -> None:
     assert all(hasattr(stl, name) for name in stl.__all__)
+
+
+def test_counts_are_of_no_more_trials_than_can_be_kept(
+    client: STLClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dutperf.adapters.in_background.MOST_TRIALS", 2)
+    client.add_streams(stream(mode=STLTXSingleBurst(pps=1000, total_pkts=10)), ports=0)
+    for count in (10, 20):
+        started(client, ports=0)
+        assert client.get_stats()[0]["opackets"] == count
+    with pytest.raises(STLError, match="2 trials are counted together"):
+        client.start(ports=0)
+    assert client.get_stats()[0]["opackets"] == 20
+    client.clear_stats()
+    started(client, ports=0)
+    assert client.get_stats()[0]["opackets"] == 10

@@ -14,6 +14,8 @@ from dutperf.protocol.stream_messages import MAX_FRAMES
 
 _UNTIL_STOPPED_S = 86_400
 _MOST_FRAMES = MAX_FRAMES // 2
+MOST_TRIALS = 1000
+"""Whose counts are kept: some 100 MB with the histograms of their delays."""
 
 Ready = Callable[[OpenFrames], tuple[Loads, float | None]]
 """What is sent, and for how long (None: until it is stopped), once ports are open."""
@@ -42,8 +44,13 @@ class Background:
             ready: see ``Ready``.
 
         Raises:
-            DutperfError: nothing could be sent.
+            DutperfError: nothing could be sent; or too many trials are counted.
         """
+        if len(self.trials) >= MOST_TRIALS:
+            raise SetupError(
+                f"{len(self.trials):,} trials are counted together; no more are kept",
+                "clear the counts (STL: clear_stats; NETCONF: delete the analyzers)",
+            )
         begun = threading.Event()
         self._failed = None
         self._thread = threading.Thread(

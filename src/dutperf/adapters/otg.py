@@ -495,6 +495,7 @@ class OtgTester:
             way: Load([flow.template for flow in flows], 1)
             for way, flows in self._by_way().items()
         }
+        self._background.trials.clear()  # metrics are those of the last one
         self._background.start(asked, self._ready)
 
     def _by_way(self) -> dict[DirectionName, list[Flow]]:
