@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 import urllib.error
@@ -27,7 +31,7 @@ def address() -> Iterator[str]:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         port = listening.getsockname()[1]
-        app = make_app(Tester(simulated_fps=FPS), TOKEN)
+        app = make_app(OtgTester(Tester(simulated_fps=FPS)), TOKEN)
         server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
@@ -268,3 +272,27 @@ def test_a_body_that_is_none_is_an_error_of_its_sender(
     assert refused.value.code == 400
     with refused.value:
         assert json.load(refused.value)["kind"] == "validation"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_traffic_and_the_server(number: int) -> None:
+    command = [sys.executable, "-m", "dutperf", "serve", "--otg", "simulated:1000"]
+    with subprocess.Popen(
+        [*command, "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as server:
+        assert server.stdout
+        (address,) = re.findall(r"http://\S+", server.stdout.readline())
+        own = snappi.api(location=address, verify=False)
+        config = configured(own)
+        flow(config, "there", "p1", "p2")
+        config.flows[0].duration.continuous  # noqa: B018 - it is chosen by that
+        own.set_config(config)
+        transmit(own, "start")
+        own._transport._session.close()
+        server.send_signal(number)
+        said, _ = server.communicate(timeout=60)
+        assert "Traceback" not in said
+    assert server.returncode in (0, 130, 143, -number)

@@ -451,6 +451,10 @@ class OtgTester:
             self._ports, self._flows = ports, flows
         return {"warnings": []}
 
+    def end(self) -> None:
+        """Send no more."""
+        self._background.stop()
+
     def configured(self) -> Json:
         """``GET /config``."""
         return self._told
@@ -672,13 +676,16 @@ def serve_otg(where: str, port: int, tell: Callable[[str], None]) -> None:
     """
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     with listen("127.0.0.1", port) as listening, tester_at(where) as tester:
+        own = OtgTester(tester)
         tell(f"http://127.0.0.1:{listening.getsockname()[1]}/{token}")
-        uvicorn.Server(settings(make_app(tester, token))).run(sockets=[listening])
+        try:
+            uvicorn.Server(settings(make_app(own, token))).run(sockets=[listening])
+        finally:
+            own.end()
 
 
-def make_app(tester: Tester, token: str) -> Starlette:
+def make_app(own: OtgTester, token: str) -> Starlette:
     """The server; below ``/token`` alone, so that nobody else has it measure."""
-    own = OtgTester(tester)
 
     def posting(do: Callable[[object], Json]) -> Callable[[Request], Any]:
         async def answer(request: Request) -> Response:
