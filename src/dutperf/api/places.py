@@ -28,12 +28,10 @@ from dutperf.model.specs import ProcedureSpec
 from dutperf.passport.keeping import directory
 from dutperf.passport.making import Maker
 from dutperf.procedures.cpu_contention import DeviceWatch
-from dutperf.report import write_report
 from dutperf.routing import open_speaker
-from dutperf.run.engine_session import prepare_engine
+from dutperf.run.engine_session import EngineStarter, prepare_engine
 from dutperf.run.local_executor import Surroundings, no_passport
 from dutperf.run.openings import openings_of
-from dutperf.simulation.fake_engine import FakeEngine, step
 
 
 def campaign_for(
@@ -160,12 +158,18 @@ def _lab(campaign: Campaign, number: int, keys: LabKeys) -> PlannedTestbed:
         raise CampaignError(campaign.name, problem) from None
 
 
+def _write_report(directory: Path) -> Path:
+    from dutperf.report import write_report  # noqa: PLC0415 - trials alone have none
+
+    return write_report(directory)
+
+
 def surroundings() -> Surroundings:
     """All that a run of a user's has around it."""
     kept = directory()
     return Surroundings(
         open_engine=prepare_engine,
-        write_report=write_report,
+        write_report=_write_report,
         check_testbed=check_testbed,
         open_testbed=open_testbed,
         dut_alive=dut_alive,
@@ -184,10 +188,12 @@ def _examined(testbed: Testbed, offset_ns: int) -> list[Check]:
 
 def simulated(fps: float) -> Surroundings:
     """A world in which a device forwards up to ``fps`` a second, and no time passes."""
+    from dutperf.simulation.fake_engine import (  # noqa: PLC0415 - few need it
+        FakeEngine,
+        step,
+    )
 
-    def open_engine(
-        _testbed: Testbed, _notify: Callable[[str], None]
-    ) -> Callable[[Path], AbstractContextManager[FakeEngine]]:
+    def open_engine(_testbed: Testbed, _notify: Callable[[str], None]) -> EngineStarter:
         return lambda _log: contextlib.nullcontext(FakeEngine(step(fps)))
 
     def open_testbed(planned: PlannedTestbed) -> AbstractContextManager[Testbed]:
@@ -196,7 +202,7 @@ def simulated(fps: float) -> Surroundings:
 
     return Surroundings(
         open_engine=open_engine,
-        write_report=write_report,
+        write_report=_write_report,
         open_testbed=open_testbed,
         sleep=lambda _seconds: None,
     )
