@@ -479,6 +479,18 @@ class Stateful(_Enumeration):
         return ExpectedAddresses(first=first, last=last or first)
 
     @property
+    def connections_per_host(self) -> int | None:
+        """Combinations of a host that opens some; None: there is one, or no such count.
+
+        With several hosts to open them to, these change last, and so one of those that
+        open has more.
+        """
+        if self.source_addresses == 1 or self.destination_addresses > 1:
+            return None
+        sources, destinations = self.port_numbers
+        return sources * destinations
+
+    @property
     def destinations(self) -> tuple[int, int]:
         """Lowest and highest destination port."""
         if self.destination_ports is not None:

@@ -203,7 +203,7 @@ class Derived(Stored):
     name: str = Field(description="of a column")
     meaning: str = Field(description="in a sentence, with the section")
     value: float | None = Field(description="null: what it is made of is not known")
-    unit: Literal["s", "frames", "fps"]
+    unit: Literal["s", "frames", "fps", "hosts"]
     bound: Literal["lower", "upper"] | None = Field(
         default=None, description="that much, or more; or less; null: exact"
     )

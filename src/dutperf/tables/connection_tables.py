@@ -11,7 +11,13 @@ from dutperf.model.stateful_keys import bounds
 from dutperf.protocol.base import DirectionName
 from dutperf.protocol.result_messages import DirectionResult
 from dutperf.results.details import CapacityStep, TableLimits, TeardownRate
-from dutperf.tables.result_tables import ENDING, EXTREMES, PERCENTILES, title
+from dutperf.tables.result_tables import (
+    ENDING,
+    EXTREMES,
+    PERCENTILES,
+    derived_columns,
+    title,
+)
 from dutperf.tables.subject import Subject
 from dutperf.tables.table_model import (
     NONE,
@@ -132,6 +138,7 @@ def connection_table(key: str, cells: Sequence[Subject]) -> Table:
             lambda cell: _given(cell, "error" if is_capacity else "resolution"),
         ),
         (result, lambda cell: cell.figure),
+        *derived_columns(cells),
         *((*PERCENTILES, *EXTREMES) if any(cell.several for cell in cells) else ()),
         *ENDING,
     )

@@ -218,7 +218,7 @@ def result_table(key: str, cells: Sequence[Subject]) -> Table:
         (result, lambda cell: cell.figure),
         *(_DOUBT if any(cell.doubt for cell in cells) else ()),
         *(_spread(cells[0]) if repeated else ()),
-        *_derived(cells),
+        *derived_columns(cells),
         *(_RATE if is_rate else ()),
         *ENDING,
     )
@@ -240,7 +240,7 @@ def _spread(cell: Subject) -> Columns[Subject]:
     return (*_INTERVAL, *PERCENTILES, *EXTREMES)
 
 
-def _derived(cells: Sequence[Subject]) -> Columns[Subject]:
+def derived_columns(cells: Sequence[Subject]) -> Columns[Subject]:
     """A column for each that one of the cells has."""
     known = {each.name: each for cell in cells for each in cell.derived.values()}
 

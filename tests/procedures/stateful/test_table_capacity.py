@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,7 @@ def measured(
     engine: FakeEngine | None = None,
     repeats: int = 1,
     limit: MaxRate = MAX,
+    traffic: Mapping[str, object] | None = None,
     **stateful: object,
 ) -> tuple[CellResult, Recording]:
     recording = Recording(
@@ -47,7 +49,11 @@ def measured(
     )
     keys = {"first": 100, "connections": 3000, "alpha": 1, **stateful}
     asked = cell(
-        procedure="table-capacity", resolution="50", repeats=repeats, stateful=keys
+        procedure="table-capacity",
+        resolution="50",
+        repeats=repeats,
+        traffic=traffic or {},
+        stateful=keys,
     )
     return measure_table_capacity(recording.runner, asked, limit), recording
 
@@ -72,6 +78,33 @@ def test_the_capacity_is_exact_and_the_eviction_policy_has_its_name(
     kept = [picture.survived for picture in result.eviction.pictures]
     assert max(kept) <= SIZE
     assert [p.connections for p in result.eviction.pictures] == [1050, 1050 + 349]
+
+
+def hosted(order: str = "increasing", size: int | None = SIZE) -> CellResult:
+    """Of 100 hosts with 30 connections each."""
+    result, _ = measured(
+        SimulatedNat(table_size=size),
+        traffic={"addresses": {"left": {"hosts": 100}}},
+        order=order,
+        source_ports="10000-10009",
+        destination_ports="80-82",
+    )
+    return result
+
+
+@pytest.mark.parametrize(("size", "bound"), [(SIZE, None), (None, "lower")])
+def test_subscribers_are_the_hosts_of_whom_all_connections_are_held(
+    size: int | None, bound: str | None
+) -> None:
+    (told,) = hosted(size=size).derived
+    assert (told.name, told.unit, told.bound) == ("subscribers", "hosts", bound)
+    assert told.value == (SIZE if size else 3000) // 30
+    assert "all 30 connections" in told.meaning
+
+
+def test_in_any_other_order_nobody_knows_whose_connections_are_held() -> None:
+    assert hosted("random").derived == []
+    assert measured(SimulatedNat(table_size=SIZE), order="increasing")[0].derived == []
 
 
 def test_the_search_is_stored_step_by_step() -> None:

@@ -39,7 +39,7 @@ from dutperf.results import bounds
 from dutperf.results.details import Capacity, Eviction, TableLimits
 from dutperf.results.details import CapacityStep as StepRecord
 from dutperf.results.model import CellResult
-from dutperf.results.rate_results import RepeatResult
+from dutperf.results.rate_results import Derived, RepeatResult
 from dutperf.results.trial_record import HookRun, TrialRecord
 from dutperf.search import Outcome, Resolution, attempted
 from dutperf.search.binary import (
@@ -111,9 +111,26 @@ def measure_table_capacity(
         **of_cell(cell, limit, bound_deviations(cell, of_all)),
         **of_repeats(repeats, of_all),
         quantity=quantity,
+        derived=_subscribers(stateful_of(cell), of_all),
         capacity=[search.record for search in searches],
         eviction=eviction,
     )
+
+
+def _subscribers(stateful: Stateful, found: bounds.Overall) -> list[Derived]:
+    """Hosts all of whose connections are held: in this order one after the other."""
+    each = stateful.connections_per_host
+    if stateful.order != "increasing" or each is None or found.median is None:
+        return []
+    return [
+        Derived(
+            name="subscribers",
+            meaning=f"Hosts of which all {each:,} connections are held at once.",
+            value=found.median // each,
+            unit="hosts",
+            bound=found.bound,
+        )
+    ]
 
 
 def search_of(
