@@ -68,6 +68,44 @@ def test_what_rfc_4787_asks_for_is_met() -> None:
     )
     assert result.median == 100
     assert "16 wide at the most; every 128 ports one begins" in found["2"]
+    assert "the next host has the next address" in found["2"]
+
+
+def in_blocks(of: Callable[[int], int], per_address: int) -> Seen:
+    """Host n has block number ``of(n)``, ``per_address`` of them at an address."""
+
+    def seen(ends: LearnedTuple, _mapping: int) -> LearnedTuple:
+        block = of(host_of(ends))
+        port = 2048 + 64 * (block % per_address) + ends[1] - 10_000
+        return public(1 + block // per_address, port, ends)
+
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("of", "told"),
+    [
+        (lambda n: n, "the next host has the next block (RFC 7422 2)"),
+        (
+            lambda n: {5: 6, 6: 5}.get(n, n),
+            "the next host has the next block, but for 2 hosts, one of them 10.0.0.",
+        ),
+        (lambda n: n * 7 % 17, "no formula gives a host's block"),
+    ],
+)
+def test_the_formula_of_a_deterministic_nat_is_recovered(
+    of: Callable[[int], int], told: str
+) -> None:
+    hosts = {"addresses": {"left": {"hosts": 16}}}
+    result = measured(in_blocks(of, 100), ["port", "address"], traffic=hosts)
+    assert told in verdicts(result)["2"]
+
+
+def test_the_formula_goes_on_at_the_next_address() -> None:
+    hosts = {"addresses": {"left": {"hosts": 16}}}
+    seen = in_blocks(lambda n: n - 2, 4)
+    result = measured(seen, ["port", "address"], traffic=hosts)
+    assert "the next host has the next block (RFC 7422 2)" in verdicts(result)["2"]
 
 
 def depending(on: Callable[[LearnedTuple], object]) -> Seen:

@@ -16,8 +16,9 @@ show what is not met.
 from __future__ import annotations
 
 import ipaddress
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Literal, NamedTuple, TypeVar
@@ -324,10 +325,53 @@ def _blocks(mapped: Sequence[Mapped]) -> Found:
     for (public, _, last, host), (_, first, _, other) in shared:
         if first <= last:
             return None, f"no: at {public} ports of {host} and {other} mix"
-    steps = {b[1] - a[1] for a, b in shared}
-    each = f"; every {steps.pop():,} ports one begins" if len(steps) == 1 else ""
+    steps = Counter(b[1] - a[1] for a, b in shared)
+    size = math.gcd(*steps)
+    each = f"; every {size:,} ports one begins" if steps[size] else ""
     widest = max(last - first + 1 for _, first, last, _ in ranges)
-    return None, f"each host's ports stand apart, {widest:,} wide at the most{each}"
+    apart = f"each host's ports stand apart, {widest:,} wide at the most{each}"
+    if not each or size < widest:
+        return None, apart
+    return None, f"{apart}; {_formula({h: (p, f) for p, f, _, h in ranges}, size)}"
+
+
+def _formula(blocks: Mapping[str, tuple[str, int]], size: int) -> str:
+    """Whether the number of the host says which block it has (RFC 7422 2).
+
+    Args:
+        blocks: public address and first port of each host.
+        size: from one block to the next.
+    """
+    numbers = {host: int(ipaddress.ip_address(host)) for host in blocks}
+    apart = math.gcd(*(b - a for a, b in pairwise(sorted(numbers.values()))))
+    lowest = min(first for _, first in blocks.values())
+    publics = sorted({public for public, _ in blocks.values()})
+    places = {
+        host: (publics.index(public), (first - lowest) // size)
+        for host, (public, first) in blocks.items()
+    }
+    full = 1 + max(block for _, block in places.values())
+    kinds = {
+        "the next host has the next block": (full, 1),
+        "the next host has the next address, and behind the last one the next block": (
+            (1, len(publics))
+        ),
+    }
+    found = []
+    for words, (of_address, of_block) in kinds.items():
+        # So far each host's place is from its number: all alike, if that is the rule.
+        off = {
+            host: address * of_address + block * of_block - numbers[host] // apart
+            for host, (address, block) in places.items()
+        }
+        (usual, count), *_ = Counter(off.values()).most_common()
+        found.append((count, words, [host for host in off if off[host] != usual]))
+    count, words, others = max(found, key=lambda each: each[0])
+    if 2 * count <= len(blocks):
+        return "no formula gives a host's block"
+    if others:
+        return f"{words}, but for {len(others):,} hosts, one of them {others[0]}"
+    return f"{words} (RFC 7422 2)"
 
 
 # Measuring.
