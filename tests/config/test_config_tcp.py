@@ -99,7 +99,7 @@ def flooded(percent: float = 25, **keys: Any) -> list[Cell]:  # noqa: ANN401 - Y
     spec = {
         "procedure": "throughput",
         "ip": [4],
-        "traffic": {"syn_flood_percent": percent},
+        "traffic": {"flood_percent": percent},
         "stateful": opened | keys.pop("stateful", {}),
     }
     return expand(make_campaign(spec | keys), make_testbed())
@@ -107,7 +107,7 @@ def flooded(percent: float = 25, **keys: Any) -> list[Cell]:  # noqa: ANN401 - Y
 
 def test_the_initiator_alone_sends_a_flood_to_ports_of_no_connection() -> None:
     (cell,) = flooded(stateful={"destination_ports": "80-90"})
-    assert cell.id.endswith("-25percent-syn-flood")
+    assert cell.id.endswith("-25percent-flood")
     request = trial_request(make_testbed(), cell, 1000, 3)
     forward, reverse = request.directions
     assert (len(reverse.streams), reverse.mix) == (1, None)
@@ -126,6 +126,18 @@ def test_the_initiator_alone_sends_a_flood_to_ports_of_no_connection() -> None:
     assert mean_frame_size(cell, "left") == cell.frame_sizes[0]
     (cell,) = flooded(direction="forward")
     assert mean_frame_size(cell, "left") == (3 * cell.frame_sizes[0] + 74) / 4
+
+
+def test_a_flood_by_udp_is_of_frames_like_the_streams() -> None:
+    (cell,) = flooded(stateful={"transport": "udp", "destination_ports": "80-90"})
+    forward, reverse = trial_request(make_testbed(), cell, 1000, 3).directions
+    stream, flood = forward.streams
+    assert (len(reverse.streams), flood.name, flood.syn) == (1, "beside", False)
+    assert flood.frame_sizes == stream.frame_sizes
+    ports = {v.field: (v.min, v.max, v.mode) for v in flood.vary}
+    assert ports["dst_port"] == (91, 65535, "enumerate")
+    assert ports["src_port"] == (1024, 65535, "enumerate")
+    assert mean_frame_size(cell, "left") == cell.frame_sizes[0]
 
 
 def test_no_connection_is_opened_beside_a_flood() -> None:
@@ -162,11 +174,10 @@ def test_no_connection_is_opened_beside_a_flood() -> None:
 @pytest.mark.parametrize(
     ("keys", "told"),
     [
-        ({"stateful": {"transport": "udp"}}, "on open TCP connections"),
-        ({"stateful": None}, "on open TCP connections"),
+        ({"stateful": None}, "measured on open connections"),
         ({"stateful": {"destination_ports": "1-65535"}}, "no port that is of no"),
         ({"direction": "reverse"}, "sent by the initiator"),
-        ({"traffic": {"syn_flood_percent": 1, "broadcast_percent": 1}}, "not both"),
+        ({"traffic": {"flood_percent": 1, "broadcast_percent": 1}}, "not both"),
     ],
 )
 def test_a_flood_is_refused_that_would_not_be_one(
@@ -176,7 +187,7 @@ def test_a_flood_is_refused_that_would_not_be_one(
     spec: dict[str, Any] = {
         "procedure": "throughput",
         "ip": [4],
-        "traffic": {"syn_flood_percent": 25},
+        "traffic": {"flood_percent": 25},
         "stateful": opened,
     }
     for key, given in keys.items():

@@ -218,26 +218,32 @@ def test_throughput_through_the_table_is_the_service_rate(
     assert found.median == pytest.approx(SERVICE_FPS, rel=0.02)
 
 
-OPEN_FOR_TCP = (
-    *("--connections", "1000", "--phase1-rate", "5000", "--transport", "tcp"),
-    *("--trial-duration", "1", "--residual-wait", "0.3", "--rate", "2000"),
-    *("--syn-flood", "50", "--tags", "100", "--first-tag", "0", "--repeats", "1"),
+FLOODED = (
+    *("--connections", "1000", "--phase1-rate", "5000", "--max-rate", "2000"),
+    *("--trial-duration", "1", "--residual-wait", "0.3", "--load", "100"),
 )
 
 
+@pytest.mark.parametrize("transport", ["udp", "tcp"])
 @pytest.mark.parametrize(("eviction", "suffers"), [("refuse", False), ("random", True)])
-def test_a_flood_of_syns_costs_what_the_device_makes_room_by(
-    tmp_path: Path, eviction: str, suffers: bool
+def test_a_flood_costs_what_the_device_makes_room_by(
+    tmp_path: Path, transport: str, eviction: str, suffers: bool
 ) -> None:
     """The table is full after 500 of 1,000; then another has to go, or none has."""
     table = {"entries": 1500, "eviction": eviction}
     with gateway(tmp_path, {"table": table, "refusal": "reset"}):
-        command = ("latency", "--lab", "known-answer-nat44", *OPEN_FOR_TCP)
-        found = measured(tmp_path, *command)
+        command = ("frame-loss", "--lab", "known-answer-nat44", *FLOODED)
+        kind = ("--transport", transport, "--flood", "50")
+        found = measured(tmp_path, *command, *kind)
     (count,) = found.beside
     assert (count.direction, count.sent) == ("forward", 1000)
-    assert (found.verdict == "pass") is not suffers
-    assert count.received == (1000 if suffers else 500)
+    assert found.verdict == "pass"
+    (point,) = found.points
+    assert point.loss_percent is not None
+    assert (point.loss_percent > 0) is suffers
+    if not suffers:
+        assert count.received == 500
+    assert dutperf("verify", str(tmp_path / "results")).returncode == 0
 
 
 def test_who_sends_again_finds_no_loss_where_others_do(tmp_path: Path) -> None:

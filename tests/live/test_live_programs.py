@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import re
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from labtools import tolerant
+import snappi
+from captures import datagrams, written
+from labtools import leftovers, tolerant
 from livetools import needs_engine
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
@@ -82,6 +89,61 @@ def test_packets_of_trex_arrive_as_they_were_described() -> None:
     assert stats[0]["obytes"] == 1234 * len(packet / Raw(b"x" * 30))
     assert stats["flow_stats"][3]["rx_pkts"]["total"] == 1234
     assert "forward foreground: seen 1234, left 1234" in hook.output
+
+
+def test_frames_of_a_capture_are_those_that_the_device_saw(tmp_path: Path) -> None:
+    file = written(tmp_path / "a.pcap", datagrams(3, 100))
+    asked = {"pcap": str(file), "addresses": 20}
+    with (
+        Tester(lab="known-answer") as tester,
+        tester.traffic(ip=4, direction="both", traffic=asked) as traffic,
+    ):
+        trial = traffic.trial(2000, 0.5)
+    assert [d.sent for d in trial.directions.values()] == [1000, 1000]
+    assert trial.received == 2000
+    (asked_it,) = [h for h in trial.record.hooks if h.command == ACCOUNT.command]
+    for name in trial.directions:
+        assert f"{name} foreground: seen 1000, left 1000" in asked_it.output
+
+
+def test_a_signal_ends_a_trial_of_otg_and_leaves_nothing() -> None:
+    command = [sys.executable, "-m", "dutperf", "serve", "--otg", "lab:known-answer"]
+    with subprocess.Popen(
+        [*command, "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as server:
+        assert server.stdout
+        told = iter(server.stdout.readline, "")
+        address = next(a for line in told for a in re.findall(r"http://\S+", line))
+        api = snappi.api(location=address, verify=False)
+        api.set_config(endless(api))
+        asked = api.control_state()
+        asked.traffic.flow_transmit.state = "start"
+        api.set_control_state(asked)
+        assert lab.dut_alive("known-answer")
+        api._transport._session.close()
+        server.send_signal(signal.SIGTERM)
+        said, _ = server.communicate(timeout=60)
+        assert "Traceback" not in said
+    assert not lab.dut_alive("known-answer")
+    assert leftovers() == []
+
+
+def endless(api: Any) -> Any:  # noqa: ANN401
+    """A flow from left to right until it is stopped."""
+    config = api.config()
+    config.ports.port(name="p1", location="left").port(name="p2", location="right")
+    flow = config.flows.flow(name="there")[-1]
+    flow.tx_rx.port.tx_name, flow.tx_rx.port.rx_names = "p1", ["p2"]
+    _, ip, udp = flow.packet.ethernet().ipv4().udp()
+    ip.src.value, ip.dst.value = "198.18.0.2", "198.19.0.2"
+    udp.src_port.value, udp.dst_port.value = 1024, 7
+    flow.size.fixed = 128
+    flow.rate.pps = 1000
+    flow.duration.continuous  # noqa: B018 - it is chosen by that
+    return config
 
 
 def test_a_netconf_analyzer_counts_what_the_device_let_through() -> None:

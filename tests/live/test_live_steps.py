@@ -7,11 +7,13 @@ from itertools import accumulate
 from pathlib import Path
 
 import pytest
+from captures import timed_capture
 from livetools import BOTH, MS, Trial, codes, counting, open_rings, running_engine
 from readers import tag_of
 from scapy.utils import rdpcap
 
 from dutperf.engine.client import Engine
+from dutperf.procedures.bursts import captured_steps, with_steps
 from dutperf.protocol.methods import PreviewParams
 from dutperf.protocol.stream_messages import RateStep
 from dutperf.protocol.trial_messages import TrialRequest
@@ -97,3 +99,29 @@ def test_a_load_that_ends_in_a_pause_was_offered(engine: Engine) -> None:
     for direction in result.directions:
         assert direction.longest_silence is not None
         assert direction.longest_silence.end_ns is not None
+
+
+def test_frames_of_a_capture_are_sent_at_its_times(
+    engine: Engine, tmp_path: Path
+) -> None:
+    times_ns = [0, 0, 1_000, 1_500, 40 * MS, 41 * MS, 99 * MS]
+    capture = timed_capture(*times_ns)
+    own_fps = capture.own_fps(4)
+    assert own_fps
+    trial = with_steps(
+        Trial(fps=1000, ms=100).request(), captured_steps(capture, 4, round(own_fps))
+    )
+    trial = TrialRequest.model_validate(trial.model_dump())
+    path = tmp_path / "frames.pcap"
+    engine.preview(PreviewParams(trial=trial, count=len(times_ns), path=str(path)))
+    stamps = [tag_of(bytes(packet)).stamp_ns for packet in rdpcap(str(path))]
+    due = [0, 1, *times_ns[2:]]
+    assert len(stamps) == 2 * len(due)
+    for stamp, at_ns in zip(stamps, due + due, strict=True):
+        assert 0 <= stamp - at_ns <= 501
+    assert stamps[: len(due)] == due
+    result = engine.measure(trial)
+    assert codes(result) == set() or "sender_lag" in codes(result)
+    for direction in result.directions:
+        (stream,) = direction.streams
+        assert (stream.sent, stream.received) == (len(due), len(due))

@@ -9,12 +9,12 @@ from fractions import Fraction
 from itertools import accumulate
 
 import pytest
+from captures import timed_capture
 from planning import TESTBED, Recording, campaign, cell, spec
 
 from dutperf.config import expand
 from dutperf.engine.client import ProgressCallback, ignore_progress
 from dutperf.errors import InputError
-from dutperf.model.capture import Capture
 from dutperf.model.cell import Cell
 from dutperf.model.traffic import MOST_BURST_FRAMES
 from dutperf.procedures.bursts import (
@@ -36,21 +36,6 @@ from dutperf.simulation.fake_engine import FakeEngine, perfect, queueing
 NS = 10**9
 PEAK = MaxRate(20_000, "media")
 SERVICE_FPS, QUEUE = 10_000, 100
-
-
-def capture(*times_ns: int) -> Capture:
-    """Of one flow, all frames of one size."""
-    frames = " ".join(["0:100"] * len(times_ns))
-    reading = {
-        "sha256": "0" * 64,
-        "seen_frames": len(times_ns),
-        "seen_bytes": 100 * len(times_ns),
-        "flows": ["4 0 0 5000 53"],
-        "frames": frames,
-        "times_ns": " ".join(map(str, times_ns)),
-    }
-    told = {"file": "a.pcap", "times": "original", "read": reading}
-    return Capture.model_validate(told)
 
 
 def behind(queue: int) -> FakeEngine:
@@ -94,7 +79,7 @@ def test_frames_of_a_capture_are_due_at_its_times(between: bool) -> None:
         gaps_ns = [generator.choice([1, 999, 1000, 1001, 10**6, 3 * NS, 10**13])]
         gaps_ns += [generator.randint(1, 10**9) for _ in range(generator.randint(0, 9))]
         times_ns = [0, *accumulate(gaps_ns)]
-        of = capture(*times_ns)
+        of = timed_capture(*times_ns)
         own_fps = of.own_fps(4)
         assert own_fps
         assert own_fps == Fraction(len(gaps_ns) * NS, times_ns[-1])
@@ -110,7 +95,7 @@ def test_frames_of_a_capture_are_due_at_its_times(between: bool) -> None:
 
 
 def test_frames_of_one_time_are_sent_one_after_the_other() -> None:
-    steps = captured_steps(capture(0, 0, 0, 4000), 4, 750_000)
+    steps = captured_steps(timed_capture(0, 0, 0, 4000), 4, 750_000)
     assert due_in(steps) == [0, 1, 2, 4000]
     assert sum(step.duration_ns for step in steps) == 5333
 
@@ -212,7 +197,7 @@ def late_by_a_ms(engine: FakeEngine) -> FakeEngine:
 def test_times_of_a_capture_that_were_not_kept_are_none() -> None:
     times_ns = [n * 10**6 for n in range(8)]
     asked = cell(procedure="frame-loss", trial_duration_s=0.5, max_rate_fps=1000)
-    captured = asked.traffic.model_copy(update={"pcap": capture(*times_ns)})
+    captured = asked.traffic.model_copy(update={"pcap": timed_capture(*times_ns)})
     told = asked.spec.model_copy(update={"traffic": [captured]})
     asked = asked.model_copy(update={"spec": told})
     for engine, kind in (

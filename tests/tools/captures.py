@@ -12,6 +12,8 @@ from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Packet, Raw
 from scapy.utils import rdpcap, wrpcap
 
+from dutperf.model.capture import Capture
+
 PAYLOADS = (0, 17, 18, 19, 100, 511, 1000, 1452)
 MACS: dict[str, Any] = {"src": "02:00:00:00:00:01", "dst": "02:00:00:00:00:02"}
 
@@ -73,3 +75,17 @@ def sent_in(path: Path) -> list[Sent]:
         length = max(64, len(frame) + 4 - 4 * (Dot1Q in frame))
         found.append(Sent(length, ip.src, ip.dst, *ports))
     return found
+
+
+def timed_capture(*times_ns: int) -> Capture:
+    """As it is read, at its own times: frames of one flow and one size."""
+    reading = {
+        "sha256": "0" * 64,
+        "seen_frames": len(times_ns),
+        "seen_bytes": 100 * len(times_ns),
+        "flows": ["4 0 0 5000 53"],
+        "frames": " ".join(["0:100"] * len(times_ns)),
+        "times_ns": " ".join(map(str, times_ns)),
+    }
+    told = {"file": "a.pcap", "times": "original", "read": reading}
+    return Capture.model_validate(told)

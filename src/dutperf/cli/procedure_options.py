@@ -207,7 +207,7 @@ FLAGS: dict[str, Flag] = {
     "traffic.broadcast_percent": Flag("--broadcast", str, "PERCENT", _number),
     "traffic.hop_by_hop_percent": Flag("--hop-by-hop", str, "PERCENT", _number),
     "traffic.spoofed_percent": Flag("--spoofed", str, "PERCENT", _number),
-    "traffic.syn_flood_percent": Flag("--syn-flood", str, "PERCENT", _number),
+    "traffic.flood_percent": Flag("--flood", str, "PERCENT", _number),
     "traffic.imix": Flag("--imix", str, "LETTERS"),
     "traffic.pcap.file": Flag("--from-pcap", str, "FILE"),
     "traffic.pcap.others": Flag("--pcap-others", Literal["refuse", "skip"], "WHAT"),
@@ -254,7 +254,7 @@ _BESIDE = {
     "traffic.broadcast_percent",
     "traffic.hop_by_hop_percent",
     "traffic.spoofed_percent",
-    "traffic.syn_flood_percent",
+    "traffic.flood_percent",
 }
 """Options of the traffic's for frames beside the stream."""
 

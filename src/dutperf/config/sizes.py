@@ -127,8 +127,9 @@ def mean_size_from(cell: Cell, side: Side, sender: Side) -> Fraction:
     """The same of the frames that one side sends."""
     foreground = _mean(cell, "foreground", side, sender)
     beside, share = cell.traffic.beside, cell.traffic.foreground
-    if beside and beside.is_flood and cell.stateful:
-        if cell.stateful.initiator != sender:
+    opened = cell.stateful
+    if beside and beside.is_flood and opened and opened.transport == "tcp":
+        if opened.initiator != sender:
             return foreground
         syn = syn_size({stream_version(cell, "beside", side)})
         return share * foreground + (1 - share) * syn

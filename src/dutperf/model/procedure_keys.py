@@ -610,7 +610,7 @@ class TcpKeys(ProcedureKeys):
                 "broadcast_percent",
                 "hop_by_hop_percent",
                 "spoofed_percent",
-                "syn_flood_percent",
+                "flood_percent",
                 "imix",
                 "pcap",
                 "fragmented",

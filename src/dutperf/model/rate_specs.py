@@ -464,7 +464,7 @@ class QueryKeys(RateSearchKeys):
                 "broadcast_percent",
                 "hop_by_hop_percent",
                 "spoofed_percent",
-                "syn_flood_percent",
+                "flood_percent",
                 "imix",
                 "pcap",
                 "fragmented",

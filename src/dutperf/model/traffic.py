@@ -72,17 +72,18 @@ if TYPE_CHECKING:
 # that of another one than its port says. A border relay that checks them lets none
 # through.
 #
-# syn-flood (RFC 3511 5.5): SYNs that nobody answers, from the side that has opened the
-# TCP connections on which the stream is, to ports that none of these has. A device that
-# keeps them in its table has less room for others.
+# flood (RFC 3511 5.5): new connections that nobody answers, from the side that has
+# opened those on which the stream is, to ports that none of these has: of TCP SYNs, of
+# UDP frames like the stream's. A device that keeps them in its table has less room for
+# others, and what these lose by it is the device's.
 
 
-BesideKind = Literal["broadcast", "hop-by-hop", "spoofed", "syn-flood"]
+BesideKind = Literal["broadcast", "hop-by-hop", "spoofed", "flood"]
 _ASKED_FOR: dict[BesideKind, str] = {
     "broadcast": "RFC 2544 11.1",
     "hop-by-hop": "RFC 5180 5.3",
     "spoofed": "RFC 7597 8.1",
-    "syn-flood": "RFC 3511 5.5",
+    "flood": "RFC 3511 5.5",
 }
 BROADCAST_MAC = "ff:ff:ff:ff:ff:ff"
 _PLACES = 2
@@ -122,13 +123,13 @@ class Beside(NamedTuple):
     @property
     def words(self) -> str:
         """``1 % broadcast frames``."""
-        what = "SYNs of a flood" if self.is_flood else f"{self.kind} frames"
+        what = "a flood" if self.is_flood else f"{self.kind} frames"
         return f"{self.percent:g} % {what}"
 
     @property
     def is_flood(self) -> bool:
-        """Whether they are SYNs, which the initiator alone sends."""
-        return self.kind == "syn-flood"
+        """Whether they open connections, which the initiator alone does."""
+        return self.kind == "flood"
 
     @property
     def rfc(self) -> str:
@@ -162,11 +163,11 @@ def check_beside(cell: Cell) -> None:
     if beside is None:
         return
     keys = ("traffic", beside.key)
-    if beside.is_flood and not (cell.phase2 and cell.phase2.transport == "tcp"):
+    if beside.is_flood and not cell.phase2:
         raise KeyedError(
             keys,
-            "is for what is measured on open TCP connections",
-            "set stateful with transport: tcp (--connections, --transport tcp)",
+            "is for what is measured on open connections",
+            "set stateful (--connections)",
         )
     if (
         cell.stateful
@@ -181,7 +182,7 @@ def check_beside(cell: Cell) -> None:
     if cell.stateful and beside.is_flood and cell.stateful.takes_all_ports:
         raise KeyedError(
             ("stateful", "destination_ports"),
-            f"leaves the SYNs of {beside.key} no port that is of no connection",
+            f"leaves the frames of {beside.key} no port that is of no connection",
             "end it at 65534",
         )
     if cell.stateful and not beside.is_flood:
@@ -381,10 +382,11 @@ class Traffic(Strict):
         description="so many of the frames with another customer edge's IPv6 address; "
         "of a side with map or binding_table; counted as with broadcast_percent",
     )
-    syn_flood_percent: BesidePercent | None = Field(
+    flood_percent: BesidePercent | None = Field(
         default=None,
-        description="so many of the initiator's frames SYNs that nobody answers (RFC "
-        "3511 5.5); beside data on TCP connections; counted as with broadcast_percent",
+        description="so many of the initiator's frames open connections that nobody "
+        "answers (RFC 3511 5.5: SYNs); beside what is measured on open ones; counted "
+        "as with broadcast_percent",
     )
     imix: ImixSizes | None = Field(
         default=None,
@@ -505,7 +507,7 @@ class Traffic(Strict):
             "broadcast_percent": self.broadcast_percent,
             "hop_by_hop_percent": self.hop_by_hop_percent,
             "spoofed_percent": self.spoofed_percent,
-            "syn_flood_percent": self.syn_flood_percent,
+            "flood_percent": self.flood_percent,
         }
         given = [key for key, value in found.items() if value]
         if len(given) > 1:
@@ -581,8 +583,8 @@ class Traffic(Strict):
             return Beside("hop-by-hop", self.hop_by_hop_percent)
         if self.spoofed_percent:
             return Beside("spoofed", self.spoofed_percent)
-        if self.syn_flood_percent:
-            return Beside("syn-flood", self.syn_flood_percent)
+        if self.flood_percent:
+            return Beside("flood", self.flood_percent)
         return None
 
     @property
@@ -690,7 +692,7 @@ _NOT_OF_CAPTURES = (
     "broadcast_percent",
     "hop_by_hop_percent",
     "spoofed_percent",
-    "syn_flood_percent",
+    "flood_percent",
     "ipv6_headers",
     "ipv4_options",
     "fragmented",

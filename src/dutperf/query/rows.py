@@ -101,7 +101,7 @@ def _asked(cell: Subject) -> Row:
         "broadcast_percent": cell.beside_percent("broadcast"),
         "hop_by_hop_percent": cell.beside_percent("hop-by-hop"),
         "spoofed_percent": cell.beside_percent("spoofed"),
-        "syn_flood_percent": cell.beside_percent("syn-flood"),
+        "flood_percent": cell.beside_percent("flood"),
         "flows": cell.flows,
         "connections": cell.connections,
         "judged": cell.judged or None,

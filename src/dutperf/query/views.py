@@ -65,8 +65,8 @@ RESULTS = View(
         null: none.
     spoofed_percent DOUBLE: Frames with another customer edge's address in the load, in
         percent; null: none.
-    syn_flood_percent DOUBLE: SYNs of a flood in the initiator's load, in percent;
-        null: none.
+    flood_percent DOUBLE: New connections of a flood in the initiator's load, in
+        percent; null: none.
     flows BIGINT: Network flows in each direction, where that was chosen.
     connections BIGINT: That a stateful test opened.
     judged VARCHAR: What makes the figure another one than the RFC's; null: nothing.

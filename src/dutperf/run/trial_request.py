@@ -232,9 +232,11 @@ def _stream(
     headed = flow.name == "foreground"
     beside = traffic.beside if flow.name == "beside" else None
     headers = traffic.extension_headers(flow.version) if headed else []
+    by_tcp = cell.stateful is not None and cell.stateful.transport == "tcp"
+    is_syn = beside is not None and beside.is_flood and by_tcp
     if cell.spec.dns:
         sizes = [cell.frame_sizes, cell.frame_sizes]
-    elif beside and beside.is_flood:
+    elif is_syn:
         sizes = [[syn_size({v})] for v in (flow.version, flow.received_version)]
     else:
         sizes = [
@@ -245,7 +247,7 @@ def _stream(
         id=_STREAM_IDS[direction, flow.name],
         name=flow.name,
         ip_version=flow.version,
-        syn=beside is not None and beside.is_flood,
+        syn=is_syn,
         frame_sizes=sizes[0],
         received_frame_sizes=sizes[1],
         **_addressed(cell, flow, 0),
@@ -392,7 +394,7 @@ def _variations(
     traffic = cell.traffic
     if traffic.pcap:
         return _beside_the_flow(traffic, flow)
-    is_flood = flow.name == "beside" and traffic.syn_flood_percent is not None
+    is_flood = flow.name == "beside" and traffic.flood_percent is not None
     found = [
         *(bits.variation("src_ip") for bits in flow.source.fields),
         *(bits.variation("dst_ip") for bits in flow.destination.fields),

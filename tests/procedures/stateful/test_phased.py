@@ -444,6 +444,20 @@ def test_connections_that_an_interruption_costs_are_part_of_the_outage() -> None
     assert result.verdict == "pass"
 
 
+@pytest.mark.parametrize("flood", [{}, {"flood_percent": 20}])
+def test_what_a_device_forgets_during_a_flood_is_its_loss(
+    flood: dict[str, int],
+) -> None:
+    engine = ClearedEngine(SimulatedNat(timeout_ns=100_000_000))
+    what = asked("frame-loss", direction="both", traffic=flood, load_percent=[50])
+    result, _ = measured(engine, what)
+    codes = {reason.code for reason in result.reasons}
+    assert ("connections_expired" in codes) is not bool(flood)
+    assert result.verdict == ("pass" if flood else "invalid")
+    (point,) = result.points
+    assert (point.loss_percent or 0) > 0 or not flood
+
+
 @pytest.mark.parametrize(
     ("nat", "stateful", "code", "told"),
     [
