@@ -111,7 +111,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(places, "Surroundings", patient)
     monkeypatch.setattr(places, "openings_of", lambda _testbed: None)
     monkeypatch.setattr(places, "open_speaker", no_speaker)
-    monkeypatch.setattr(places, "write_report", lambda run: run / "report.html")
+    monkeypatch.setattr(places, "_write_report", lambda run: run / "report.html")
     programs = tmp_path / "programs"
     programs.mkdir()
     for program in ("conntrack", "ping", "ssh"):
