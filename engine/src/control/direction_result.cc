@@ -126,7 +126,13 @@ DirectionResult direction_result(const TrialRequest& request, Side from, datapla
     }
     add_recorded(spec, recorder, request.fine_delays, entry);
     // Of shares that were stopped apart nobody can tell which numbers beyond the last are meant.
-    if (direction.frames_of(i, end) != entry.sent) entry.survival.reset();
+    const bool in_a_row = direction.frames_of(i, end) == entry.sent;
+    if (!in_a_row) entry.survival.reset();
+    if (spec.connection_blocks > 0 && stream.tuples && in_a_row) {
+      entry.connections = {measure::gaps_of(recorder.tracker(), stream.tuples->count,
+                                            entry.intended, entry.sent, spec.connection_blocks),
+                           {}};
+    }
     entry.inspected = run.received_at(run.receiver_of(from)).inspected[i];
     // What was sent again, and never came, no stall has cost.
     const bool once = !spec.exchange || spec.exchange->retransmit == 0;

@@ -249,6 +249,11 @@ Json Engine::run_trial(const Json& params, Monitor& monitor) {
   result.input_queues = kernel::rise(before.input_queues, after.input_queues);
   result.input_queue_drops = facts.input_queue_drops = own_input_queue_drops(result);
   result.table = table_.finish(spec, run);
+  for (DirectionResult& direction : result.directions) {
+    for (StreamResult& stream : direction.streams) {
+      if (stream.connections) table_.name(*stream.connections);
+    }
+  }
   result.verdict = measure::judge(facts);
   result.total_ns = clock_.to_ns(timing::read_tsc() - entered);
   result.overhead_ns = result.total_ns - std::min(result.total_ns, accounted_ns);

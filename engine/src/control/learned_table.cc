@@ -149,6 +149,13 @@ std::optional<TableResult> LearnedTable::finish(const TrialSpec& spec,
   return result;
 }
 
+void LearnedTable::name(ConnectionsResult& connections) const {
+  for (const measure::ConnectionGaps::Named& named : connections.gaps.named) {
+    connections.tuples.push_back(table_ ? tuple_of(table_->tuples, named.connection)
+                                        : std::nullopt);
+  }
+}
+
 LearnedTable::Table& LearnedTable::existing() const {
   if (table_) return *table_;
   throw ProtocolError(kStateError, "there is no table: no trial has learned one", kPhase1First);

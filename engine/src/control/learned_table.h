@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include "control/record_messages.h"
 #include "control/tuple_messages.h"
 #include "dataplane/trial_run.h"
 #include "state/table_memory.h"
@@ -28,6 +29,10 @@ class LearnedTable {
   // After the trial, or one that never began; nothing when it had no use for the table.
   std::optional<TableResult> finish(const dataplane::TrialSpec& spec,
                                     const dataplane::TrialRun& run);
+
+  // Adds the four-tuples of those that have a name. REQUIRES: the trial's connections are the
+  // table's entries.
+  void name(ConnectionsResult& connections) const;
 
   void drop() { table_.reset(); }
 

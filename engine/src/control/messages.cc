@@ -299,6 +299,7 @@ TrialRequest parse_trial(const Json& params, const std::string& where) {
     reader.refuse("learn", "is for trials between two ports: a stream has more_paths");
   }
   check_survival(reader, spec);
+  check_connections(reader, spec);
   check_tags(reader, spec);
   check_flood(reader, spec);
   if (spec.exchange) {

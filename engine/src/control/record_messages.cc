@@ -89,6 +89,7 @@ bool parse_record(ObjectReader& trial, dataplane::TrialSpec& spec) {
   record.reordering_distance = reader.number_or("reordering_distance", 0, 0, kMaxFrames - 1);
   record.tracking_bytes = reader.number_or("tracking_mb", 1024, 1, 1 << 20) << 20;
   spec.survival_blocks = reader.number_or("survival_blocks", 0, 0, kMaxBlocks);
+  spec.connection_blocks = reader.number_or("connection_blocks", 0, 0, kMaxBlocks);
   reader.finish();
   if (record.series_intervals > kMaxIntervals) {
     reader.refuse("series_interval_ns", "makes " + std::to_string(record.series_intervals) +
@@ -114,13 +115,29 @@ void check_tags(const ObjectReader& trial, const dataplane::TrialSpec& spec) {
 }
 
 void check_survival(const ObjectReader& trial, const dataplane::TrialSpec& spec) {
-  if (spec.survival_blocks == 0) return;
+  if (spec.survival_blocks == 0 && spec.connection_blocks == 0) return;
+  const char* const key =
+      spec.survival_blocks > 0 ? "record.survival_blocks" : "record.connection_blocks";
   for (const dataplane::Side side : dataplane::kBothSides) {
     for (size_t i = 0; i < dataplane::kMaxStreams; ++i) {
       if (spec.frames_of(side, i) > 8 * spec.record.tracking_bytes) {
-        trial.refuse("record.survival_blocks", "needs a bit for each frame: raise tracking_mb");
+        trial.refuse(key, "needs a bit for each frame: raise tracking_mb");
       }
     }
+  }
+}
+
+void check_connections(const ObjectReader& trial, const dataplane::TrialSpec& spec) {
+  if (spec.connection_blocks == 0) return;
+  for (const dataplane::DirectionSpec& direction : spec.from) {
+    if (!direction.active()) continue;
+    const std::optional<vary::Tuples>& tuples = direction.streams[0].tuples;
+    if (tuples && tuples->order == vary::IndexOrder::kIncreasing && spec.learn &&
+        tuples->count == spec.learn->entries) {
+      continue;
+    }
+    trial.refuse("record.connection_blocks",
+                 "needs learn, and foregrounds of increasing tuples, as many as its entries");
   }
 }
 
@@ -223,6 +240,28 @@ Json to_json(const net::Inspected& inspected) {
           {"other_dscp", known(inspected.other_dscp)}};
 }
 
+Json to_json(const ConnectionsResult& connections) {
+  const measure::ConnectionGaps& gaps = connections.gaps;
+  Json tenths = Json::array();
+  for (const measure::ConnectionGaps::Tenth& tenth : gaps.tenths) {
+    tenths.push_back({tenth.connections, tenth.back, tenth.open});
+  }
+  Json named = Json::array();
+  for (size_t i = 0; i < gaps.named.size(); ++i) {
+    const bool known = i < connections.tuples.size() && connections.tuples[i];
+    named.push_back({{"connection", gaps.named[i].connection},
+                     {"lost", gaps.named[i].lost},
+                     {"ends", known ? to_json(*connections.tuples[i]) : Json()}});
+  }
+  return {{"tenths", std::move(tenths)},
+          {"back_lost", to_json(gaps.back_lost)},
+          {"open_lost", to_json(gaps.open_lost)},
+          {"last_back", gaps.last_back > 0 ? Json(gaps.last_back) : Json()},
+          {"named", std::move(named)},
+          {"block_frames", gaps.block_frames},
+          {"out", gaps.out}};
+}
+
 Json to_json(const StreamResult& stream) {
   Json slower = Json::array();
   for (const StreamResult::Slower& entry : stream.slower) {
@@ -258,7 +297,8 @@ Json to_json(const StreamResult& stream) {
           {"loss_runs", to_json(stream.loss_runs)},
           {"longest_loss", to_json(stream.longest_loss)},
           {"last_loss", to_json(stream.last_loss)},
-          {"survival", stream.survival ? to_json(*stream.survival) : Json()}};
+          {"survival", stream.survival ? to_json(*stream.survival) : Json()},
+          {"connections", stream.connections ? to_json(*stream.connections) : Json()}};
 }
 
 }  // namespace dutperf::control

@@ -12,6 +12,7 @@
 #include "control/load_messages.h"
 #include "control/tuple_messages.h"
 #include "dataplane/trial_spec.h"
+#include "measure/connection_gaps.h"
 #include "measure/histogram.h"
 #include "measure/stream_recorder.h"
 
@@ -24,8 +25,12 @@ bool parse_record(ObjectReader& trial, dataplane::TrialSpec& spec);
 // Refuses tags that the directions do not have frames for. REQUIRES: `spec` is complete.
 void check_tags(const ObjectReader& trial, const dataplane::TrialSpec& spec);
 
-// Refuses survival blocks of a stream that has no bit for each frame. REQUIRES: as above.
+// Refuses survival and connection blocks of a stream that has no bit for each frame. REQUIRES: as
+// above.
 void check_survival(const ObjectReader& trial, const dataplane::TrialSpec& spec);
+
+// Refuses connection blocks of foregrounds whose connections do not take turns. REQUIRES: as above.
+void check_connections(const ObjectReader& trial, const dataplane::TrialSpec& spec);
 
 // A histogram as the protocol writes it, values signed.
 struct Distribution {
@@ -42,6 +47,12 @@ struct Distribution {
 
 Distribution distribution_of(const measure::Histogram& histogram);
 Distribution distribution_of(const measure::AroundOrigin& values);
+
+// What became of each connection, and the four-tuples of those named, as they were learned.
+struct ConnectionsResult {
+  measure::ConnectionGaps gaps;
+  std::vector<std::optional<LearnedTuple>> tuples;
+};
 
 struct StreamResult {
   uint8_t id = 0;
@@ -77,6 +88,7 @@ struct StreamResult {
   std::optional<TimedLoss> longest_loss;  // none, too, with a window
   std::optional<TimedLoss> last_loss;
   std::optional<measure::Survival> survival;
+  std::optional<ConnectionsResult> connections;
 };
 
 // Adds what `recorder` knows. `fine` delays keep the recorder's resolution.
@@ -87,6 +99,7 @@ Json to_json(const Distribution& distribution);
 Json to_json(const measure::Histogram& histogram);
 Json to_json(const net::DamageCounts& damaged);
 Json to_json(const net::Inspected& inspected);
+Json to_json(const ConnectionsResult& connections);
 Json to_json(const StreamResult& stream);
 
 }  // namespace dutperf::control

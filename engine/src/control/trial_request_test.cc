@@ -250,6 +250,7 @@ TEST(TrialRun, IsReadWithLearnedTuples) {
   EXPECT_FALSE(spec.learn->expected);
   EXPECT_EQ(spec.not_before_ns, 2'000'000'000U);
   EXPECT_EQ(spec.survival_blocks, 4U);
+  EXPECT_EQ(spec.connection_blocks, 0U);
   using vary::IndexOrder;
   using vary::IndexSource;
   EXPECT_EQ(spec.from[0].streams.at(0).tuples,
@@ -261,6 +262,21 @@ TEST(TrialRun, IsReadWithLearnedTuples) {
                                                              .address_added = ip("0.0.0.2")}));
   EXPECT_EQ(spec.learn->told, 2U);
   EXPECT_TRUE(spec.from[1].streams.at(0).is_learned());
+}
+
+TEST(TrialRun, TellsOfConnectionsThatTakeTurns) {
+  Json params = golden_params("trial.run-stateful");
+  params["record"]["connection_blocks"] = 512;
+  for (Json& direction : params["directions"]) {
+    direction["streams"][0]["tuples"]["order"] = "increasing";
+    direction["streams"][0]["tuples"]["count"] = 3999;
+  }
+  EXPECT_EQ(parse_trial(params).spec.connection_blocks, 512U);
+  params["directions"][1]["streams"][0]["tuples"]["count"] = 3998;
+  EXPECT_THROW(parse_trial(params), ProtocolError);
+  params["directions"][1]["streams"][0]["tuples"]["count"] = 3999;
+  params["directions"][1]["streams"][0]["tuples"]["order"] = "decreasing";
+  EXPECT_THROW(parse_trial(params), ProtocolError);
 }
 
 TEST(TrialRun, IsReadWithOuterHeadersAndWhatIsCopiedToThem) {

@@ -450,6 +450,15 @@ TEST(TrialRunResult, IsWrittenAsTheGoldenResultOfAStatefulTrialSays) {
   lossy.loss_runs = runs({{1, 1}, {2, 1}});
   lossy.longest_loss = loss({700, 2}, 280'200'000, 280'600'000, 281'000'000);
   lossy.last_loss = loss({2499, 1}, 999'800'000, 999'800'000, std::nullopt);
+  ConnectionsResult& connections = lossy.connections.emplace();
+  connections.gaps.tenths = {{700, 2, 0}, {550, 0, 1}};
+  connections.gaps.back_lost.record(1, 2);
+  connections.gaps.open_lost.record(1);
+  connections.gaps.last_back = 1951;
+  connections.gaps.named = {{1249, 1}, {1250, 2}};
+  connections.gaps.block_frames = 1250;
+  connections.gaps.out = {0, 2};
+  connections.tuples = {LearnedTuple{ip("198.19.0.1"), ip("198.19.0.2"), 40'001, 80}};
   measure::TrialFacts facts;
   facts.directions = {{"forward", 2'500, 2'500, 2'500}, {"reverse", 2'500, 2'500, 2'497}};
   facts.ports = {{"left"}, {"right"}};

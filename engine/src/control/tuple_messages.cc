@@ -214,12 +214,14 @@ Json to_json(const measure::Survival& survival) {
           {"more_ranges", survival.more_ranges}};
 }
 
+Json to_json(const LearnedTuple& tuple) {
+  return {tuple.source.text(), tuple.source_port, tuple.destination.text(), tuple.destination_port};
+}
+
 Json to_json(const TableResult& table) {
   Json told = Json::array();
   for (const std::optional<LearnedTuple>& tuple : table.told) {
-    told.push_back(tuple ? Json{tuple->source.text(), tuple->source_port, tuple->destination.text(),
-                                tuple->destination_port}
-                         : Json());
+    told.push_back(tuple ? to_json(*tuple) : Json());
   }
   const auto text = [](const std::optional<net::IpAddress>& address) {
     return address ? Json(address->text()) : Json();

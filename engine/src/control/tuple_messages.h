@@ -46,6 +46,7 @@ struct TableResult {
 };
 
 Json to_json(const measure::Survival& survival);
+Json to_json(const LearnedTuple& tuple);
 Json to_json(const TableResult& table);
 
 }  // namespace dutperf::control

@@ -225,6 +225,7 @@ struct TrialSpec {
   uint64_t not_before_ns = 0;   // after the start of the trial that made the table
   uint64_t not_before_tsc = 0;  // the same as a time; 0: any
   uint64_t survival_blocks = 0;
+  uint64_t connection_blocks = 0;        // 0: nobody asks what became of each connection
   std::optional<ExchangeSpec> exchange;  // the one direction that is active sends segments
   std::optional<DataSpec> data;
   std::optional<ResolutionSpec> resolution;  // the one direction that is active sends queries

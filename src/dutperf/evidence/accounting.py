@@ -128,6 +128,9 @@ def _recorded(stream: Json) -> Iterator[str]:
     survival = stream.get("survival")
     if survival is not None:
         yield from _survival(survival, stream)
+    connections = stream.get("connections")
+    if connections is not None:
+        yield from _connections(connections)
     for each in stream["slower"]:
         yield from _slower(each, stream)
 
@@ -148,6 +151,17 @@ def _survival(survival: Json, stream: Json) -> Iterator[str]:
     lost = sum(count for _, count in survival["lost_ranges"])
     if not survival["more_ranges"] and lost != stream["lost"]:
         yield f"ranges of {lost} lost frames are not {stream['lost']} lost"
+
+
+def _connections(told: Json) -> Iterator[str]:
+    """Those back and those open are counted twice, by age and by what they lost."""
+    for place, key in enumerate(("back_lost", "open_lost"), 1):
+        yield from _histogram(told[key], key)
+        by_age = sum(tenth[place] for tenth in told["tenths"])
+        if by_age != told[key]["count"]:
+            yield f"{by_age} connections by age are not {told[key]['count']} of {key}"
+    if len(told["named"]) > told["open_lost"]["count"]:
+        yield "more connections are named than are open"
 
 
 def _histogram(told: Json | None, name: str) -> Iterator[str]:

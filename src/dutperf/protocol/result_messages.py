@@ -19,7 +19,7 @@ from dutperf.protocol.port_messages import (
     PortCounters,
     ResolvedNeighbour,
 )
-from dutperf.protocol.stream_parts import Survival, TableResult
+from dutperf.protocol.stream_parts import LearnedTuple, Survival, TableResult
 from dutperf.protocol.trial_messages import Timeout
 
 VerdictKind = Literal["pass", "fail", "invalid"]
@@ -65,6 +65,7 @@ ReasonCode = Literal[
     "no_throughput",
     "not_overloaded",
     "no_outage",
+    "connections_lost",
     "no_power",
     "connections_expire",
     "connections_remain",
@@ -250,6 +251,41 @@ class Silence(Message):
     )
 
 
+class NamedConnection(Message):
+    """A connection that was not back when the trial ended."""
+
+    connection: Count = Field(description="its number, in the order of opening")
+    lost: Annotated[int, Field(ge=1)] = Field(description="frames, up to its last one")
+    ends: LearnedTuple | None = Field(
+        description="as the responder saw it; null: nothing was learned"
+    )
+
+
+class Connections(Message):
+    """What became of connections whose frames take turns: frame k is of k mod n.
+
+    One is whole when no frame of it was lost, back when its last one arrived, and open
+    when that was lost.
+    """
+
+    tenths: Annotated[
+        list[Annotated[tuple[Count, Count, Count], Strict(strict=False)]],
+        Field(max_length=10),
+    ] = Field(description="in the order of opening: how many, back, open")
+    back_lost: Histogram = Field(
+        description="frames in a row, the longest of each connection that is back"
+    )
+    open_lost: Histogram = Field(description="up to the last one, of each that is open")
+    last_back: Count | None = Field(
+        description="the frame by which the last of those back was; null: none is"
+    )
+    named: list[NamedConnection] = Field(description="the first open ones, at most 64")
+    block_frames: Annotated[int, Field(ge=1)]
+    out: list[Count] = Field(
+        description="how many had lost their last frame, at the begin of each block"
+    )
+
+
 class StreamResult(Message):
     """Exact accounting of one stream; every sent frame is received once or lost."""
 
@@ -308,6 +344,7 @@ class StreamResult(Message):
         default=None, description="the last one; null: as longest_loss"
     )
     survival: Survival | None = None
+    connections: Connections | None = None
 
 
 class BesideResult(Message):

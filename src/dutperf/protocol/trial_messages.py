@@ -104,6 +104,11 @@ class Record(Message):
     survival_blocks: Annotated[int, Field(ge=0, le=MAX_SURVIVAL_BLOCKS)] = Field(
         default=0, description="blocks of frames to count the arrived ones in; 0: none"
     )
+    connection_blocks: Annotated[int, Field(ge=0, le=MAX_SURVIVAL_BLOCKS)] = Field(
+        default=0,
+        description="tell what became of each connection, and how many were out at the "
+        "begin of each block of frames; 0: do not",
+    )
 
     @model_validator(mode="after")
     def _rising(self) -> Record:
@@ -418,7 +423,12 @@ class TrialRequest(Message):
 
     @model_validator(mode="after")
     def _survival_fits(self) -> TrialRequest:
-        if self.record.survival_blocks == 0:
+        asked = [
+            key
+            for key in ("survival_blocks", "connection_blocks")
+            if getattr(self.record, key)
+        ]
+        if not asked:
             return self
         bits = self.record.tracking_mb * 2**23
         for direction in self.directions:
@@ -426,9 +436,23 @@ class TrialRequest(Message):
             for index in range(len(direction.streams)):
                 if direction.frames_of(index, frames) > bits:
                     raise ValueError(
-                        f"record.survival_blocks needs a bit for each frame: raise "
+                        f"record.{asked[0]} needs a bit for each frame: raise "
                         f"record.tracking_mb above {self.record.tracking_mb}"
                     )
+        return self
+
+    @model_validator(mode="after")
+    def _connections_take_turns(self) -> TrialRequest:
+        if self.record.connection_blocks == 0:
+            return self
+        for direction in self.directions:
+            tuples = direction.streams[0].tuples
+            turns = tuples and self.learn and tuples.count == self.learn.entries
+            if not (tuples and turns and tuples.order == "increasing"):
+                raise ValueError(
+                    "record.connection_blocks needs learn, and foregrounds of "
+                    "increasing tuples, as many as its entries"
+                )
         return self
 
     @model_validator(mode="after")

@@ -20,10 +20,12 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from dutperf.protocol.result_messages import (
+    Connections,
     Damage,
     Histogram,
     Inspected,
     LossRun,
+    NamedConnection,
     Series,
     SlowerThan,
     StreamResult,
@@ -397,6 +399,9 @@ def stream_result(
         survival=_survival(record.survival_blocks, counts, ranges)
         if record.survival_blocks
         else None,
+        connections=_connections(stream.tuples.count, record.connection_blocks, counts)
+        if record.connection_blocks and stream.tuples
+        else None,
     )
 
 
@@ -504,3 +509,56 @@ def _survival(blocks: int, counts: Counts, ranges: list[tuple[int, int]]) -> Sur
         lost_ranges=ranges[:MAX_LOST_RANGES],
         more_ranges=max(len(ranges) - MAX_LOST_RANGES, 0),
     )
+
+
+_TENTHS = 10
+_MOST_NAMED = 64
+
+
+def _connections(number: int, blocks: int, counts: Counts) -> Connections:
+    """What became of each of ``number``; nothing says whose four-tuples they are."""
+    size = max(-(-counts.intended // blocks), 1)
+    begins = range(0, counts.intended, size)
+    asked = min(number, counts.sent)
+    tenths = [[0, 0, 0] for _ in range(min(_TENTHS, number))]
+    out = [0] * len(begins)
+    back_lost: Counter[int] = Counter()
+    open_lost: Counter[int] = Counter()
+    named: list[NamedConnection] = []
+    last_back = 0
+    for connection in range(asked):
+        run = longest = 0
+        frames = range(connection, counts.sent, number)
+        for frame in frames:
+            if not counts.has(frame):
+                run += 1
+                continue
+            if run:
+                last_back = max(last_back, frame)
+                _add_out(out, frame - run * number, frame, size)
+            longest, run = max(longest, run), 0
+        tenth = tenths[connection * len(tenths) // asked]
+        tenth[0] += 1
+        if run:
+            tenth[2] += 1
+            open_lost[run] += 1
+            _add_out(out, frames[-1] - (run - 1) * number, counts.intended, size)
+            named.append(NamedConnection(connection=connection, lost=run, ends=None))
+        elif longest:
+            tenth[1] += 1
+            back_lost[longest] += 1
+    return Connections(
+        tenths=[(whole, back, still) for whole, back, still in tenths],
+        back_lost=histogram(back_lost.items(), FINE_BITS),
+        open_lost=histogram(open_lost.items(), FINE_BITS),
+        last_back=last_back or None,
+        named=named[:_MOST_NAMED],
+        block_frames=size,
+        out=out,
+    )
+
+
+def _add_out(out: list[int], first: int, end: int, size: int) -> None:
+    """Count a connection out at each block that begins from ``first`` to ``end``."""
+    for block in range(-(-first // size), min(-(-end // size), len(out))):
+        out[block] += 1
