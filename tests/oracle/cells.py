@@ -43,7 +43,7 @@ def derived_cell(source: Source) -> Json:
 
 def _by_procedure(source: Source) -> Json:
     procedure = source.cell["procedure"]
-    asked = counted_trials(source.trials)
+    asked = counted_trials(source.trials, interrupted=procedure == "outage")
     if not asked and procedure not in _ON_CONNECTIONS:
         return _UNMEASURED
     match procedure:

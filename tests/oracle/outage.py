@@ -22,6 +22,11 @@ def derived_outage(settings: Json, asked: Sequence[Asked]) -> Json:
         {
             "direction": direction["name"],
             "repeats": [_time(trial, place) if trial else None for trial in trials],
+            "by_connection": [
+                _by_connection(trial, place) if trial else None for trial in trials
+            ]
+            if settings.get("by_connection")
+            else None,
         }
         for place, direction in enumerate(
             accounting.directions(valid[0]) if valid else []
@@ -80,6 +85,67 @@ def _time(trial: Json, place: int) -> Json:
         "begin_ns": longest["begin_ns"],
         "end_ns": longest["end_ns"],
         "silence_ns": quiet,
+    }
+
+
+def _by_connection(trial: Json, place: int) -> Json:
+    """Frames of a connection lost in a row, times how far they are apart."""
+    direction = accounting.directions(trial)[place]
+    stream, told = direction["streams"][0], direction["streams"][0]["connections"]
+    request = next(
+        d for d in trial["request"]["directions"] if d["name"] == direction["name"]
+    )
+    number = request["streams"][0]["tuples"]["count"]
+    frame_ns = trial["request"]["duration_ns"] / stream["intended"]
+    longest = sorted((high, times) for _, high, times in told["back_lost"]["buckets"])
+    back = sum(times for _, times in longest)
+    still = sum(each[2] for each in told["tenths"])
+    once = sum(n for low, high, n in told["open_lost"]["buckets"] if high == 1 == low)
+    learn, table = trial["request"]["learn"], trial["result"]["table"]
+    learns = learn is not None and learn["direction"] == direction["name"]
+
+    def at_least(percent: int) -> float | None:
+        """The least that so many percent of those back do not exceed."""
+        needed, have = -(-back * percent // 100), 0
+        for turns, times in longest:
+            have += times
+            if have >= needed:
+                return float(turns * number * frame_ns)
+        return None
+
+    named = []
+    for each in told["named"]:
+        if each["lost"] == 1:
+            continue
+        frames = range(each["connection"], stream["sent"], number)
+        first = frames[len(frames) - each["lost"]]
+        named.append(
+            {
+                "connection": each["connection"],
+                "begin_ns": round(first * frame_ns),
+                "ends": each["ends"],
+            }
+        )
+    asked = min(number, stream["sent"])
+    return {
+        "connections": asked,
+        "turn_ns": number * frame_ns,
+        "whole": asked - back - still,
+        "back": back,
+        "died": still - once,
+        "unclear": once,
+        "moved": table["changed"] if table and learns else None,
+        "median_ns": at_least(50),
+        "p99_ns": at_least(99),
+        "longest_ns": at_least(100),
+        "last_back_ns": told["last_back"] and told["last_back"] * frame_ns,
+        "tenths": [
+            {"connections": n, "back": well, "open": gone}
+            for n, well, gone in told["tenths"]
+        ],
+        "named": named,
+        "block_ns": told["block_frames"] * frame_ns,
+        "out": told["out"],
     }
 
 

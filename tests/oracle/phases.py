@@ -16,11 +16,15 @@ from oracle.searches import Asked
 Json = dict[str, Any]
 
 
-def counted_trials(trials: Sequence[Json]) -> list[Asked]:
-    """In their order, invalid ones among them."""
+def counted_trials(trials: Sequence[Json], *, interrupted: bool = False) -> list[Asked]:
+    """In their order, invalid ones among them.
+
+    What an ``interrupted`` device forgets is part of what it does.
+    """
     if any(accounting.role(trial) == "phase1" for trial in trials):
         phases = [t for t in trials if accounting.role(t) in _PHASES]
-        return list(_phased([t for t in phases if not _opens_for_data(t)]))
+        kept = [t for t in phases if not _opens_for_data(t)]
+        return list(_phased(kept, interrupted))
     return [
         Asked(trial["load_fps"], trial["repeat"], accounting.verdict(trial), trial)
         for trial in records.of_role(trials)
@@ -38,7 +42,7 @@ def _opens_for_data(trial: Json) -> bool:
     return accounting.verdict(trial) == "pass"
 
 
-def _phased(trials: Sequence[Json]) -> Iterator[Asked]:
+def _phased(trials: Sequence[Json], interrupted: bool) -> Iterator[Asked]:
     """Phase 2 of each test, or the phase 1 that kept it from being run."""
     for place, trial in enumerate(trials):
         kind, after = accounting.role(trial), trials[place + 1 : place + 3]
@@ -51,9 +55,8 @@ def _phased(trials: Sequence[Json]) -> Iterator[Asked]:
             yield Asked(_load_beside(trials, place), trial["repeat"], "invalid", trial)
         if kind == "trial" and not _was_repeated(trial, after):
             check = after[0] if then == "validation" else None
-            yield Asked(
-                trial["load_fps"], trial["repeat"], _judged(trial, check), trial
-            )
+            kind = accounting.verdict(trial) if interrupted else _judged(trial, check)
+            yield Asked(trial["load_fps"], trial["repeat"], kind, trial)
 
 
 def _judged(trial: Json, check: Json | None) -> str:

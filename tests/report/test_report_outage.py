@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from gateways import NAT44, ClearedEngine, Interrupted
+from planning import Run, campaign, spec
 from recovery_sample import outage_results
 from report_page import Page
 from report_sample import sample_environment, store
@@ -13,6 +15,7 @@ from dutperf.charts.cells import CellView, finished_cell
 from dutperf.charts.text import NBSP, shown
 from dutperf.procedures.measurements import result_tables, tables
 from dutperf.procedures.outage import panel
+from dutperf.procedures.outage import tables as outage_tables
 from dutperf.report.page import write_report
 from dutperf.report.summary import headline
 from dutperf.results import ResultsFile, closing
@@ -96,3 +99,41 @@ def test_the_page_has_it_all(tmp_path: Path) -> None:
     section = page.section("outage")
     assert "The testbed's hooks were run" in section
     assert "The device forwarded nothing for so long" in page.text
+
+
+def by_connection(directory: Path) -> ResultsFile:
+    """Of 100 connections all are out for 300 ms, and number 37 dies."""
+    keys = {"trial_duration_s": 3, "trigger_after_s": 1, "repeats": 1}
+    asked = spec(
+        procedure="outage",
+        rate_fps=1000,
+        max_rate_fps=20_000,
+        by_connection=True,
+        stateful={"connections": 100, "phase1_rate": 5001, "timeout_ms": 50},
+        **keys,
+    )
+    nat = Interrupted(lambda n, ms: ms >= 1200 and (n == 37 or ms < 1500))
+    run = Run(directory / "by-connection", ClearedEngine(nat), testbed=NAT44)
+    return run(campaign(asked))
+
+
+def test_what_became_of_each_connection_is_a_table_and_a_chart(tmp_path: Path) -> None:
+    results = by_connection(tmp_path)
+    (cell,) = subjects(results)
+    by_key = {table.key: table for table in outage_tables(cell)}
+    table = by_key[f"connections-{cell.id}"]
+    heads = [column.name for column in table.columns]
+    for row in table.rows:
+        told = {
+            head: shown(entry)
+            for head, entry in zip(heads, row.entries, strict=True)
+            if not isinstance(entry, Verdict)
+        }
+        assert (told["connections"], told["back"], told["died"]) == ("100", "99", "1")
+        assert told["turn"] == f"100{NBSP}ms"
+        assert told["median"] == f"300{NBSP}ms"
+        assert told["died by age"] == "0 0 0 1 0 0 0 0 0 0"
+    charts = [c for c in panel(view(results)).charts if c.id.startswith("passing-")]
+    assert [c.id.rpartition("-")[2] for c in charts] == ["forward", "reverse"]
+    shares = charts[0].data[0]["y"]
+    assert (max(shares), min(shares), shares[-1]) == (100, 0, 99)

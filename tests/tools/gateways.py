@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from planning import TESTBED
 
@@ -24,6 +25,7 @@ from dutperf.simulation.fake_engine import (
     fixed,
     perfect,
 )
+from dutperf.simulation.simulated_gateway import SimulatedTable, TupleTraffic
 
 NAT44 = Testbed.model_validate(
     TESTBED.model_dump(exclude_none=True)
@@ -45,6 +47,37 @@ def nat44(*hooks: str) -> Testbed:
     commands = {name: {"command": [name]} for name in hooks}
     data = NAT44.model_dump(exclude_none=True)
     return Testbed.model_validate(data | {"hooks": commands})
+
+
+Loses = Callable[[int, float], bool]
+"""(its number, milliseconds since the first frame) -> whether a frame of it is lost."""
+
+
+class Interrupted(SimulatedNat):
+    """Loses in phase 2 what ``loses`` says."""
+
+    def __init__(self, loses: Loses, **nat: Any) -> None:  # noqa: ANN401 - of SimulatedNat
+        super().__init__(**nat)
+        self._loses = loses
+
+    def carry(
+        self,
+        outbound: TupleTraffic | None,
+        inbound: TupleTraffic | None,
+        table: SimulatedTable | None,
+        *,
+        learns: bool,
+        opens: bool = True,
+    ) -> tuple[bytearray, bytearray]:
+        arrived = super().carry(outbound, inbound, table, learns=learns, opens=opens)
+        for traffic, came in zip((outbound, inbound), arrived, strict=True):
+            if outbound is None or inbound is None or traffic is None:
+                continue  # phase 1
+            frames = zip(traffic.numbers, traffic.times_ns(), strict=True)
+            for frame, (connection, now_ns) in enumerate(frames):
+                if self._loses(connection, (now_ns - traffic.first_ns) / 1e6):
+                    came[frame] = 0
+        return arrived
 
 
 class ClearedEngine(FakeEngine):

@@ -141,6 +141,7 @@ FLAGS: dict[str, Flag] = {
     "reduced_duration_s": Flag("--reduced-duration", str, "S", _number),
     "hours": Flag("--hours", str, "H", _number),
     "trigger_after_s": Flag("--trigger-after", str, "S", _number),
+    "by_connection": Flag("--by-connection", bool),
     "step": Flag("--step", str, "WIDTH"),
     "tags": Flag("--tags", str, "N", _whole),
     "first_tag_s": Flag("--first-tag", str, "S", _number),

@@ -64,7 +64,12 @@ from dutperf.model.stateful_keys import (
     WholeKeys,
 )
 from dutperf.model.traffic import Traffic
-from dutperf.protocol.trial_messages import ConnectionBegin, ConnectionEnd, Tcp
+from dutperf.protocol.trial_messages import (
+    ConnectionBegin,
+    ConnectionEnd,
+    Record,
+    Tcp,
+)
 
 # Procedures about connections through a stateful gateway (RFC 9693).
 #
@@ -507,6 +512,13 @@ TRIGGER_S = 15
 """What has to be forwarded before (RFC 6201 4)."""
 
 
+_TURNS_AFTER = 3
+"""A connection is told to be gone by two frames of it, and a turn may be cut."""
+
+
+_MOST_FRAMES = Record().tracking_mb * 2**23
+
+
 class OutageSpec(LoadKeys):
     """How long forwarding is interrupted (RFC 6201 4, RFC 2544 26.6, RFC 8219 7.7)."""
 
@@ -531,6 +543,61 @@ class OutageSpec(LoadKeys):
         description="how often each test case is measured; the average counts (RFC "
         "6201 1.4: multiple trials)",
     )
+    by_connection: bool = Field(
+        default=False,
+        description="tell of each connection of a stateful test how long it was out, "
+        "and whether it came back; they take turns, in the order of their opening",
+    )
+
+    @model_validator(mode="after")
+    def _turns_are_short(self) -> Self:
+        if not self.by_connection:
+            return self
+        if self.stateful is None:
+            raise KeyedError(
+                ("by_connection",),
+                "is for connections: open some (stateful: connections, phase1_rate), "
+                "or leave it out",
+            )
+        if self.stateful.responder_order != "random":
+            raise KeyedError(
+                ("stateful", "responder_order"),
+                "must be left out with by_connection: connections take turns",
+            )
+        responder = self.stateful.responder_direction
+        if responder in self.direction:
+            raise KeyedError(
+                ("direction",),
+                f"must not be {responder} with by_connection: the initiator sends, "
+                "too, so that what becomes of its connections is learned",
+            )
+        if any(profile.load_shape or profile.burst_frames for profile in self.traffic):
+            raise KeyedError(
+                ("by_connection",),
+                "is told to within a turn of the connections: leave load_shape and "
+                "burst_frames out, so that turns are of one length",
+            )
+        rate_fps = self.given_rate_fps
+        if (rate_fps or 0) * self.trial_duration_s > _MOST_FRAMES:
+            raise KeyedError(
+                ("by_connection",),
+                f"needs a bit for each frame, and there are {_MOST_FRAMES:,} of each "
+                "direction: send more slowly, or for a shorter time",
+            )
+        turn_s = max(self.stateful.connections) / rate_fps if rate_fps else 0
+        room_s = min(
+            self.trigger_after_s,
+            (self.trial_duration_s - self.trigger_after_s) / _TURNS_AFTER,
+        )
+        if turn_s > room_s:
+            raise KeyedError(
+                ("by_connection",),
+                f"a turn of all connections takes {turn_s:.3g} s: one has to end "
+                f"before the interruption (trigger_after_s {self.trigger_after_s:g}), "
+                f"and {_TURNS_AFTER} have to come after it; send faster, for longer, "
+                "or open fewer connections",
+            )
+        return self
 
     @model_validator(mode="after")
     def _triggered_before_the_end(self) -> Self:

@@ -12,11 +12,14 @@ the device must forward, so the offered rate is theirs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from itertools import chain
 from statistics import fmean
 
+from dutperf import stats
 from dutperf.charts.cells import CellView
-from dutperf.charts.chart import Figure
+from dutperf.charts.chart import Chart, Figure, layout, line_trace
 from dutperf.charts.time_charts import marked, time_charts, upright
 from dutperf.model.cell import Cell
 from dutperf.model.specs import OutageSpec
@@ -37,13 +40,23 @@ from dutperf.procedures.method import Method, OnStreams, Panel, Section
 from dutperf.procedures.trials import Ask, Trials
 from dutperf.protocol.result_messages import (
     DirectionResult,
+    NamedConnection,
     Reason,
     TrialResult,
     Verdict,
 )
+from dutperf.protocol.trial_messages import TrialRequest
 from dutperf.results import units
 from dutperf.results.bounds import averaged
-from dutperf.results.details import Action, DirectionOutage, Outage, OutageTime
+from dutperf.results.details import (
+    Action,
+    ConnectionOutage,
+    ConnectionTenth,
+    DirectionOutage,
+    LostConnection,
+    Outage,
+    OutageTime,
+)
 from dutperf.results.model import CellResult
 from dutperf.results.rate_results import RepeatResult
 from dutperf.results.trial_record import TrialRecord
@@ -75,6 +88,8 @@ from dutperf.tables.table_model import (
 _LINK = {"link_down", "link_changed"}
 """What an interruption may do to the tester's links; frames are sent nevertheless."""
 _LOSSES = {"frames_lost", "frames_late"}
+_BLOCKS = 512
+"""Steps of the picture of how many connections are out."""
 
 
 def measure_outage(runner: Trials, cell: Cell, load: MaxRate) -> CellResult:
@@ -86,10 +101,20 @@ def measure_outage(runner: Trials, cell: Cell, load: MaxRate) -> CellResult:
     spec = cell.spec_of(OutageSpec)
     recorded = Recorded(runner)
     ask = Ask(
-        cell, load.rate_fps, rejudge=_judged, trigger_after_s=spec.trigger_after_s
+        cell,
+        load.rate_fps,
+        shape=_by_connection if spec.by_connection else None,
+        rejudge=_judged,
+        trigger_after_s=spec.trigger_after_s,
     )
     repeats = run_repeats(recorded, ask, same_each_time)
     return _conclude(cell, load, repeats, recorded.of(repeats))
+
+
+def _by_connection(request: TrialRequest) -> TrialRequest:
+    """``request`` as one that tells of each connection; phase 2 gives it these."""
+    record = request.record.model_copy(update={"connection_blocks": _BLOCKS})
+    return request.model_copy(update={"record": record})
 
 
 def _judged(result: TrialResult, *, again: bool) -> TrialResult:  # noqa: ARG001 - a link is no reason, first or last
@@ -126,6 +151,12 @@ def _conclude(
                 _time_of(result, result.directions[place], spec) if result else None
                 for result in results
             ],
+            by_connection=[
+                _connections_of(result, place, cell) if result else None
+                for result in results
+            ]
+            if spec.by_connection
+            else None,
         )
         for place, name in enumerate(names)
     ]
@@ -138,7 +169,11 @@ def _conclude(
     found = averaged(told, max(within, default=0))
     return CellResult(
         **of_cell(cell, load, _short_of(load)),
-        **of_repeats(told, found, beside=_remarks(told, actions, spec)),
+        **of_repeats(
+            told,
+            found,
+            beside=chain(_remarks(told, actions, spec), _of_connections(directions)),
+        ),
         quantity=f"outage at {load_words(load)}, frames lost / offered rate "
         "(RFC 6201 1.3)",
         load=load_record(cell, load),
@@ -187,6 +222,64 @@ def _time_of(
         end_ns=longest.end_ns if longest else None,
         silence_ns=max(0, silence_end_ns - silence.begin_ns) if silence else None,
     )
+
+
+def _connections_of(
+    result: TrialResult, place: int, cell: Cell
+) -> ConnectionOutage | None:
+    """Of each connection by its own frames, which come a turn apart."""
+    direction = result.directions[place]
+    stream = direction.streams[0]
+    told = stream.connections
+    if told is None or cell.phase2 is None:
+        return None
+    frame_ns = cell.spec_of(OutageSpec).trial_duration_s * 1e9 / stream.intended
+    turn_frames = cell.phase2.connections
+    turn_ns = turn_frames * frame_ns
+    asked = sum(connections for connections, _, _ in told.tenths)
+    unclear = sum(count for _, highest, count in told.open_lost.buckets if highest == 1)
+    learns = direction.name == cell.phase2.direction
+
+    def longest_of(percent: int) -> float | None:
+        buckets = told.back_lost.buckets
+        if not buckets:
+            return None
+        return stats.histogram_percentile(buckets, percent) * turn_ns
+
+    return ConnectionOutage(
+        connections=asked,
+        turn_ns=turn_ns,
+        whole=asked - told.back_lost.count - told.open_lost.count,
+        back=told.back_lost.count,
+        died=told.open_lost.count - unclear,
+        unclear=unclear,
+        moved=result.table.changed if result.table and learns else None,
+        median_ns=longest_of(50),
+        p99_ns=longest_of(99),
+        longest_ns=longest_of(100),
+        last_back_ns=None if told.last_back is None else told.last_back * frame_ns,
+        tenths=[
+            ConnectionTenth(connections=connections, back=back, open=still)
+            for connections, back, still in told.tenths
+        ],
+        named=[
+            LostConnection(
+                connection=each.connection,
+                begin_ns=round(_first_lost(each, stream.sent, turn_frames) * frame_ns),
+                ends=each.ends,
+            )
+            for each in told.named
+            if each.lost > 1
+        ],
+        block_ns=told.block_frames * frame_ns,
+        out=told.out,
+    )
+
+
+def _first_lost(lost: NamedConnection, sent: int, turn_frames: int) -> int:
+    """The first frame of those that are missing at its end."""
+    before_last = (sent - 1 - lost.connection) // turn_frames
+    return lost.connection + (before_last + 1 - lost.lost) * turn_frames
 
 
 def _share(direction: DirectionResult) -> float:
@@ -250,6 +343,42 @@ def _remarks(
         )
 
 
+def _of_connections(directions: Sequence[DirectionOutage]) -> Iterator[Reason]:
+    """How many died, which was the first of them, and what cannot be told."""
+    for direction in directions:
+        found = [each for each in direction.by_connection or [] if each]
+        died, unclear = (
+            max((getattr(each, key) for each in found), default=0)
+            for key in ("died", "unclear")
+        )
+        if died:
+            worst = next(each for each in found if each.died == died)
+            first = f": {_name(worst.named[0])}" if worst.named else ""
+            yield Reason(
+                code="connections_lost",
+                message=f"{direction.direction}: {died:,} of {worst.connections:,} "
+                f"connections were not back when the trial ended{first}"
+                f"{' is the first of them' if first and died > 1 else ''}",
+                hint="send for longer to see whether they come back (--trial-duration)",
+            )
+        if unclear:
+            yield Reason(
+                code="connections_lost",
+                message=f"{direction.direction}: of {unclear:,} connections the last "
+                "frame is missing, and none before it: nobody can tell whether they "
+                "died",
+                hint="send for longer (--trial-duration), or faster (--rate)",
+            )
+
+
+def _name(lost: LostConnection) -> str:
+    number = f"connection {lost.connection:,}"
+    if lost.ends is None:
+        return number
+    source, source_port, destination, port = lost.ends
+    return f"{number}, {source} port {source_port} to {destination} port {port},"
+
+
 def _short_of(load: MaxRate) -> Iterator[Deviation]:
     """A load that is not the throughput; a given one is told already."""
     if load.shortfall:
@@ -268,6 +397,8 @@ def tables(cell: Subject) -> Iterator[Table]:
         known = "How far it may be wrong."
         yield repeats_table(cell, what, known, _REPEATS, cell.result.outage.directions)
         yield action_table(cell)
+        if any(each.by_connection for each in cell.result.outage.directions):
+            yield _connection_table(cell)
 
 
 def result_table(key: str, cells: Sequence[Subject]) -> Table:
@@ -394,6 +525,112 @@ def action_table(cell: Subject) -> Table:
     )
 
 
+@dataclass(frozen=True)
+class _Connections:
+    repeat: int
+    direction: str
+    found: ConnectionOutage
+
+
+_CONNECTIONS: Columns[_Connections] = (
+    (Column("repeat", "Its number."), lambda line: count(line.repeat)),
+    (
+        Column("direction", "In which the frames went.", words=True),
+        lambda line: line.direction,
+    ),
+    (
+        Column("connections", "Each has a frame in each turn."),
+        lambda line: count(line.found.connections),
+    ),
+    (
+        Column("turn", "To which an outage is known; a shorter one may not be seen."),
+        lambda line: duration(line.found.turn_ns, TIME_DIGITS),
+    ),
+    (
+        Column("back", "Lost frames, and were back when the trial ended."),
+        lambda line: count(line.found.back),
+    ),
+    (
+        Column("died", "Were not back when the trial ended.", tone="strong"),
+        lambda line: count(line.found.died),
+    ),
+    (
+        Column("unclear", "Only the last frame is missing: nobody can tell."),
+        lambda line: count(line.found.unclear),
+    ),
+    (
+        Column("moved", "Arrived with another four-tuple, counted each time."),
+        lambda line: NONE if line.found.moved is None else count(line.found.moved),
+    ),
+    (
+        Column("median", "Of the longest outages of those back."),
+        lambda line: duration(line.found.median_ns, TIME_DIGITS),
+    ),
+    (
+        Column("p99", "Of the same."),
+        lambda line: duration(line.found.p99_ns, TIME_DIGITS),
+    ),
+    (
+        Column("longest", "Of the same."),
+        lambda line: duration(line.found.longest_ns, TIME_DIGITS),
+    ),
+    (
+        Column("all back", "The last of those back, since the first frame was due."),
+        lambda line: duration(line.found.last_back_ns, TIME_DIGITS),
+    ),
+    (
+        Column(
+            "died by age",
+            "Of each tenth of the connections, in the order of opening.",
+            words=True,
+        ),
+        lambda line: " ".join(f"{tenth.open:,}" for tenth in line.found.tenths),
+    ),
+)
+
+
+def _connection_table(cell: Subject) -> Table:
+    """What became of each connection."""
+    lines = [
+        _Connections(repeat, direction.direction, found)
+        for direction in _directions(cell)
+        for repeat, found in enumerate(direction.by_connection or [], 1)
+        if found
+    ]
+    return Table(
+        key=f"connections-{cell.id}",
+        title=f"{cell.id}: what became of each connection",
+        columns=heads(_CONNECTIONS),
+        rows=rows(_CONNECTIONS, sorted(lines, key=lambda line: line.repeat)),
+        detail=True,
+    )
+
+
+def _out_chart(trial: TrialRecord, direction: DirectionOutage) -> Chart | None:
+    """How many connections had lost their last frame, over time."""
+    found = direction.by_connection and direction.by_connection[trial.repeat - 1]
+    if not found:
+        return None
+    times_s = [n * found.block_ns / 1e9 for n in range(len(found.out))]
+    shares: list[float | None] = [
+        round(100 * (1 - out / found.connections), 3) for out in found.out
+    ]
+    figure = layout(
+        "since the first frame, s",
+        "connections that pass, %",
+        {"range": [0, trial.request.duration_ns / 1e9]},
+        {"range": [-3, 103], "dtick": 25},
+    )
+    figure["height"] = 280
+    name = f"{found.died:,} of {found.connections:,} died"
+    return Chart(
+        f"passing-{trial.number}-{direction.direction}",
+        f"Connections that pass, {direction.direction}: {name}",
+        [line_trace(0, name, times_s, shares) | {"mode": "lines"}],
+        figure,
+    )
+
+
 def panel(cell: CellView) -> Panel:
     """The trial that was out for longest over time, and what was done meanwhile."""
     outage = cell.result.outage if cell.result else None
@@ -406,7 +643,8 @@ def panel(cell: CellView) -> Panel:
         marked(chart, "outage", around, list(_acts(outage, trial.repeat)))
         for chart in time_charts(trial)
     )
-    return Panel(cell, trial, tuple(charts))
+    passing = (_out_chart(trial, direction) for direction in outage.directions)
+    return Panel(cell, trial, (*charts, *filter(None, passing)))
 
 
 def _longest_ns(outage: Outage, repeat: int) -> float:

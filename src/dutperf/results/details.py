@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 from dutperf.protocol.base import DirectionName
+from dutperf.protocol.stream_parts import LearnedTuple
 from dutperf.results.rate_results import Bound, Spread
 from dutperf.results.trial_record import StreamName
 from dutperf.results.units import Stored
@@ -288,11 +289,70 @@ class OutageTime(Stored):
     )
 
 
+class LostConnection(Stored):
+    """A connection that was not back when the trial ended, though sent on twice."""
+
+    connection: int = Field(description="its number, in the order of opening")
+    begin_ns: int = Field(description="when its first frame of these was due")
+    ends: LearnedTuple | None = Field(
+        description="source address and port, destination's, as the responder saw them "
+        "last; null: not known"
+    )
+
+
+class ConnectionTenth(Stored):
+    """A tenth of the connections, in the order of opening."""
+
+    connections: int
+    back: int
+    open: int = Field(description="not back when the trial ended")
+
+
+class ConnectionOutage(Stored):
+    """What became of each connection in one repeat, in one direction.
+
+    Each has a frame in each ``turn_ns``: nothing is known of it between two of them.
+    Times are since the first frame was due, or frames lost in a row times the turn.
+    """
+
+    connections: int
+    turn_ns: float = Field(description="an outage is known to within one turn")
+    whole: int = Field(description="lost no frame: if out, for less than two turns")
+    back: int = Field(description="lost some, and were back when the trial ended")
+    died: int = Field(
+        description="were not, and two frames or more were missing by then"
+    )
+    unclear: int = Field(
+        description="their last frame is missing, one only: nobody can tell whether "
+        "they died"
+    )
+    moved: int | None = Field(
+        description="arrived with another four-tuple than before, which is counted "
+        "each time; null: of this direction it cannot be told"
+    )
+    median_ns: float | None = Field(description="of those back: their longest outage")
+    p99_ns: float | None
+    longest_ns: float | None
+    last_back_ns: float | None = Field(
+        description="when the frame was due by which the last of these was back"
+    )
+    tenths: list[ConnectionTenth]
+    named: list[LostConnection] = Field(description="the first that died, at most 64")
+    block_ns: float
+    out: list[int] = Field(
+        description="how many had lost their last frame, at the begin of each block"
+    )
+
+
 class DirectionOutage(Stored):
     """The same in all repeats."""
 
     direction: DirectionName
     repeats: list[OutageTime | None] = Field(description="null: invalid")
+    by_connection: list[ConnectionOutage | None] | None = Field(
+        default=None,
+        description="of each repeat, null: invalid; null: it was not asked for",
+    )
 
 
 class Action(Stored):

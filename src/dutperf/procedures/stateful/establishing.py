@@ -116,17 +116,24 @@ def phase2(
     timing: Timing,
     opened_by: int | None = None,
 ) -> TrialRequest:
-    """``request`` as one on open connections; what the initiator sends is learned."""
+    """``request`` as one on open connections; what the initiator sends is learned.
+
+    Of each of which something is to be told, they take turns, in the order of opening.
+    """
     data = request.model_dump()
     data["tcp_data"] = _on_tcp(stateful, opened_by)
+    in_turn = bool(request.record.connection_blocks)
     for direction in data["directions"]:
         stream = direction["streams"][0]
         if direction["name"] == stateful.direction:
             _enumerate(stream, stateful)
-            stream["tuples"] = _tuples("generated", stateful, "random")
+            order = "increasing" if in_turn else "random"
+            stream["tuples"] = _tuples("generated", stateful, order)
             data["learn"] = _learn(cell, stateful) | {"keep": True}
         else:
-            _answer(stream, stateful, stateful.responder_order)
+            _answer(
+                stream, stateful, "increasing" if in_turn else stateful.responder_order
+            )
     data["settle_ns"] = 0  # the device knows the tester from phase 1
     data["not_before_ns"] = timing.start_ms * 1_000_000
     return TrialRequest.model_validate(data)
