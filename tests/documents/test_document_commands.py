@@ -40,7 +40,7 @@ PAGES = [
 DONE = [page for page in DOCS.rglob("*.md") if steps(page)]
 OF_THE_MACHINE = {"bench", "doctor", "frames", "lab", "selftest", "serve"}
 """Commands that look at the machine, change it or go on: read by the parser only."""
-BY_HAND = {".", "dpdk-devbind.py", "echo", "modprobe", "sleep", "ssh-keyscan"}
+BY_HAND = {".", "dpdk-devbind.py", "echo", "modprobe", "pip", "sleep", "ssh-keyscan"}
 """Programs of others, which need their hardware."""
 STATEFUL = re.compile("nat44|nat64|nat66|464xlat|4in6")
 
