@@ -167,11 +167,11 @@ def test_what_cannot_be_sent_exactly_is_refused(
 
 
 def test_a_trial_that_tells_nothing_is_no_rate(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dutperf.api import places
+    from dutperf.simulation import fake_engine
     from dutperf.simulation.fake_engine import FakeEngine, perfect
 
     slow = FakeEngine(perfect(), tester_limit_fps=10_000)
-    monkeypatch.setattr(places, "FakeEngine", lambda _device: slow)
+    monkeypatch.setattr(fake_engine, "FakeEngine", lambda _device: slow)
     packet = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / IP() / UDP()
     with (
         Generator(f"simulated:{FPS}") as generator,

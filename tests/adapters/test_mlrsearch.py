@@ -7,7 +7,7 @@ from MLRsearch import Config, MultipleLossRatioSearch, SearchGoal
 
 from dutperf.adapters.mlrsearch import Measurer
 from dutperf.api import SetupError, Tester
-from dutperf.api import places as api_places
+from dutperf.simulation import fake_engine
 from dutperf.simulation.fake_engine import FakeEngine, perfect, step
 
 FRAMES = {"ip": 4, "frame_size": 64, "direction": "both"}
@@ -56,7 +56,7 @@ def test_counts_are_those_of_the_trial() -> None:
 
 
 def opened(engine: FakeEngine, monkeypatch: pytest.MonkeyPatch) -> Tester:
-    monkeypatch.setattr(api_places, "FakeEngine", lambda _device: engine)
+    monkeypatch.setattr(fake_engine, "FakeEngine", lambda _device: engine)
     return Tester(simulated_fps=FPS)
 
 

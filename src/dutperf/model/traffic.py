@@ -384,8 +384,8 @@ class Traffic(Strict):
     )
     flood_percent: BesidePercent | None = Field(
         default=None,
-        description="so many of the initiator's frames open connections that nobody "
-        "answers (RFC 3511 5.5: SYNs); beside what is measured on open ones; counted "
+        description="so many of the initiator's frames open further connections (RFC "
+        "3511 5.5); nobody answers them; beside what is measured on open ones; counted "
         "as with broadcast_percent",
     )
     imix: ImixSizes | None = Field(
